@@ -1,0 +1,1 @@
+//! perftest for DCP.

@@ -1,0 +1,1 @@
+//! Safe wrappers over the part of DPDK that DCP uses.

@@ -1,0 +1,1 @@
+//! The sans-IO trimming switch: classify, route, queue, trim, schedule.

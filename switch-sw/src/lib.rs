@@ -1,0 +1,1 @@
+//! The trimming switch on DPDK ports.

@@ -1,0 +1,1 @@
+//! Two endpoints, a scripted link and virtual time: the test harness of the core.

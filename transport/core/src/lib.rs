@@ -1,0 +1,1 @@
+//! The sans-IO DCP endpoint: queue pairs, tracking, retransmission, timers.

@@ -1,0 +1,1 @@
+//! DCP: an RDMA-like transport in user space, on DPDK.

@@ -1,0 +1,1 @@
+//! Frames of the DCP protocol: parse, emit, trim, bounce.
