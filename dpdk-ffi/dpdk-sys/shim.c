@@ -1,0 +1,194 @@
+/* See shim.h. Nothing here decides anything: each function is a static inline of DPDK at burst granularity. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_mempool.h>
+
+#include "shim.h"
+
+_Static_assert(RTE_MBUF_F_EXTERNAL == 1ULL << 61, "flag moved: fix DCP_MBUF_F_EXTERNAL");
+_Static_assert(RTE_MBUF_F_INDIRECT == 1ULL << 62, "flag moved: fix DCP_MBUF_F_INDIRECT");
+_Static_assert(RING_F_SP_ENQ == 1 && RING_F_SC_DEQ == 2 && RING_F_EXACT_SZ == 4, "flag moved: fix DCP_RING_F_*");
+_Static_assert(sizeof(struct dcp_free_slot) == 64, "one cache line per slot");
+_Static_assert(sizeof(((struct rte_mbuf *)0)->refcnt) == 2, "mbuf.refcnt is read as u16");
+
+int dcp_errno(void)
+{
+	return rte_errno;
+}
+
+const char *dcp_version(void)
+{
+	return rte_version();
+}
+
+uint32_t dcp_lcore_id(void)
+{
+	return rte_lcore_id();
+}
+
+uint16_t dcp_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
+{
+	return rte_eth_rx_burst(port, queue, mbufs, count);
+}
+
+uint16_t dcp_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
+{
+	return rte_eth_tx_burst(port, queue, mbufs, count);
+}
+
+int dcp_link_is_up(uint16_t port)
+{
+	struct rte_eth_link link;
+
+	memset(&link, 0, sizeof(link));
+	if (rte_eth_link_get_nowait(port, &link) != 0)
+		return 0;
+	return link.link_status == RTE_ETH_LINK_UP;
+}
+
+int dcp_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count)
+{
+	return rte_pktmbuf_alloc_bulk(pool, mbufs, count);
+}
+
+enum { PENDING_MAX = 64 };
+
+struct pending {
+	struct rte_mempool *pool;
+	uint32_t count;
+	void *mbufs[PENDING_MAX];
+};
+
+static inline void pending_flush(struct pending *p)
+{
+	if (p->count != 0)
+		rte_mempool_put_bulk(p->pool, p->mbufs, p->count);
+	p->count = 0;
+}
+
+static inline void pending_add(struct pending *p, struct rte_mbuf *m)
+{
+	p->mbufs[p->count++] = m;
+	if (p->count == PENDING_MAX)
+		pending_flush(p);
+}
+
+/* `first` for the pool of frame heads, `second` for any other; a third pool evicts the second. */
+static inline void free_segment(struct pending *first, struct pending *second, struct rte_mbuf *m)
+{
+	struct rte_mbuf *ours = rte_pktmbuf_prefree_seg(m);
+
+	if (ours == NULL)
+		return;
+	if (ours->pool == first->pool) {
+		pending_add(first, ours);
+		return;
+	}
+	if (ours->pool != second->pool) {
+		pending_flush(second);
+		second->pool = ours->pool;
+	}
+	pending_add(second, ours);
+}
+
+void dcp_free_bulk(struct rte_mbuf **mbufs, uint32_t count)
+{
+	struct pending first, second;
+	uint32_t i;
+
+	if (count == 0)
+		return;
+	first.pool = mbufs[0]->pool;
+	first.count = 0;
+	second.pool = NULL;
+	second.count = 0;
+	for (i = 0; i < count; i++) {
+		struct rte_mbuf *m = mbufs[i];
+
+		while (m != NULL) {
+			struct rte_mbuf *next = m->next;
+
+			free_segment(&first, &second, m);
+			m = next;
+		}
+	}
+	pending_flush(&first);
+	pending_flush(&second);
+}
+
+uint32_t dcp_ring_dequeue_burst(struct rte_ring *ring, void **objects, uint32_t count)
+{
+	return rte_ring_dequeue_burst(ring, objects, count, NULL);
+}
+
+uint32_t dcp_ring_count(const struct rte_ring *ring)
+{
+	return rte_ring_count(ring);
+}
+
+uint32_t dcp_ring_free_count(const struct rte_ring *ring)
+{
+	return rte_ring_free_count(ring);
+}
+
+void dcp_count_free(void *addr, void *opaque)
+{
+	struct dcp_free_slot *slots = opaque;
+	unsigned int id = rte_lcore_id();
+
+	(void)addr;
+	/* Release: who sees the count may unmap the buffer, so our last use of it comes first. */
+	if (likely(id < RTE_MAX_LCORE)) {
+		uint64_t freed = __atomic_load_n(&slots[id].freed, __ATOMIC_RELAXED);
+
+		__atomic_store_n(&slots[id].freed, freed + 1, __ATOMIC_RELEASE);
+	} else {
+		__atomic_fetch_add(&slots[RTE_MAX_LCORE].freed, 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* The log: the first LOG_MAX bytes since the last take. The lock of the FILE guards it. */
+enum { LOG_MAX = 64 * 1024 };
+static char log_text[LOG_MAX];
+static size_t log_len;
+
+static ssize_t log_write(void *cookie, const char *text, size_t size)
+{
+	size_t room = LOG_MAX - log_len;
+	size_t taken = size < room ? size : room;
+
+	(void)cookie;
+	memcpy(log_text + log_len, text, taken);
+	log_len += taken;
+	return (ssize_t)size;
+}
+
+FILE *dcp_log_open(void)
+{
+	cookie_io_functions_t functions = {.write = log_write};
+
+	return fopencookie(NULL, "w", functions);
+}
+
+size_t dcp_log_take(FILE *stream, char *text, size_t size)
+{
+	size_t taken;
+
+	fflush(stream);
+	flockfile(stream);
+	taken = log_len < size ? log_len : size;
+	memcpy(text, log_text, taken);
+	log_len = 0;
+	funlockfile(stream);
+	return taken;
+}
+
+void dcp_flush_stdio(void)
+{
+	fflush(stdout);
+	fflush(stderr);
+}
