@@ -1,0 +1,103 @@
+//! What the network did during a run.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Counters of the endpoints and of the switch between them, summed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct NetCounters {
+    /// Data packets that senders transmitted, resent ones included.
+    pub data_packets: u64,
+    /// Of those, the ones that were resent: after a returned header, or after a timeout.
+    pub retransmitted: u64,
+    /// Data packets that a switch cut to their header.
+    pub trimmed: u64,
+    /// Cut headers that came back to their sender.
+    pub ho_returned: u64,
+    /// Cut headers that a full control queue dropped.
+    pub ho_lost: u64,
+    /// Frames that a switch dropped for any other reason, injected drops included.
+    pub dropped: u64,
+    /// Data packets that a receiver had seen before.
+    pub duplicates: u64,
+    /// Expiries of the coarse timer.
+    pub timeouts: u64,
+    /// Congestion notifications sent.
+    pub cnps: u64,
+    /// Data packets that a switch marked as having met congestion.
+    pub ecn_marked: u64,
+    /// Receiver-not-ready answers.
+    pub rnr_naks: u64,
+}
+
+impl NetCounters {
+    /// Adds the counters of another part of the network.
+    pub fn add(&mut self, other: &Self) {
+        self.data_packets += other.data_packets;
+        self.retransmitted += other.retransmitted;
+        self.trimmed += other.trimmed;
+        self.ho_returned += other.ho_returned;
+        self.ho_lost += other.ho_lost;
+        self.dropped += other.dropped;
+        self.duplicates += other.duplicates;
+        self.timeouts += other.timeouts;
+        self.cnps += other.cnps;
+        self.ecn_marked += other.ecn_marked;
+        self.rnr_naks += other.rnr_naks;
+    }
+}
+
+impl fmt::Display for NetCounters {
+    /// The summary that follows the rows of a run.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} packets, {} retransmitted, {} trimmed, {} HO lost, {} dropped, {} timeouts, {} CNPs",
+            self.data_packets,
+            self.retransmitted,
+            self.trimmed,
+            self.ho_lost,
+            self.dropped,
+            self.timeouts,
+            self.cnps
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sum_covers_every_counter() {
+        let one = NetCounters {
+            data_packets: 1,
+            retransmitted: 2,
+            trimmed: 3,
+            ho_returned: 4,
+            ho_lost: 5,
+            dropped: 6,
+            duplicates: 7,
+            timeouts: 8,
+            cnps: 9,
+            ecn_marked: 10,
+            rnr_naks: 11,
+        };
+        let mut sum = one;
+        sum.add(&one);
+        let (one, sum) = (serde_json::to_value(one).unwrap(), serde_json::to_value(sum).unwrap());
+        for (name, value) in one.as_object().unwrap() {
+            assert_eq!(sum[name].as_u64(), value.as_u64().map(|v| 2 * v), "{name}");
+        }
+    }
+
+    #[test]
+    fn summary_is_one_line() {
+        let net = NetCounters { data_packets: 800, retransmitted: 40, trimmed: 40, ..NetCounters::default() };
+        assert_eq!(
+            net.to_string(),
+            "800 packets, 40 retransmitted, 40 trimmed, 0 HO lost, 0 dropped, 0 timeouts, 0 CNPs"
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! What a run brought.
+
+use crate::measure::Throughput;
+use crate::net::NetCounters;
+
+/// Result of comparing the destination buffers with the pattern.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verification {
+    /// Nothing was delivered that could be compared.
+    NotChecked,
+    /// Every byte is as it was sent.
+    Passed,
+    /// The first difference, described: queue pair, message, offset.
+    Failed(String),
+}
+
+impl Verification {
+    /// As `verified` in the JSON.
+    pub const fn verified(&self) -> Option<bool> {
+        match self {
+            Self::NotChecked => None,
+            Self::Passed => Some(true),
+            Self::Failed(_) => Some(false),
+        }
+    }
+}
+
+/// What one row of a run brought, complete or interrupted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// Messages acknowledged, over all queue pairs of all clients.
+    pub iterations: u64,
+    /// Application payload in those messages, each byte counted once.
+    pub bytes: u64,
+    /// From the first post to the last completion, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Fastest stretch, in payload bytes per second; `None` where it is not measured (`--duration`).
+    pub peak_bytes_per_second: Option<f64>,
+    /// Whether the data arrived as it was sent.
+    pub verification: Verification,
+    /// What the network did.
+    pub net: NetCounters,
+    /// Cores that the run kept busy.
+    pub cores: u32,
+    /// MTU of the queue pairs in bytes, after negotiation.
+    pub mtu: u32,
+    /// Whether the user stopped the run; the rest is then what had been done until there.
+    pub interrupted: bool,
+    /// Remarks for the user, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Outcome {
+    /// Rates of the run.
+    pub const fn throughput(&self) -> Throughput {
+        Throughput { messages: self.iterations, bytes: self.bytes, elapsed_ns: self.elapsed_ns }
+    }
+
+    /// Core time spent per data packet transmitted, in nanoseconds; `None` without packets.
+    pub fn ns_per_packet(&self) -> Option<f64> {
+        let core_ns = self.elapsed_ns as f64 * f64::from(self.cores);
+        (self.net.data_packets > 0).then(|| core_ns / self.net.data_packets as f64)
+    }
+
+    /// Payload rate per core, in Gb/s; `None` without cores.
+    pub fn gbps_per_core(&self) -> Option<f64> {
+        (self.cores > 0).then(|| self.throughput().gbps() / f64::from(self.cores))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn core_time_is_shared_among_packets() {
+        let outcome = Outcome {
+            iterations: 5000,
+            bytes: 5000 * 65536,
+            elapsed_ns: 100_000_000,
+            peak_bytes_per_second: None,
+            verification: Verification::Passed,
+            net: NetCounters { data_packets: 80_000, ..NetCounters::default() },
+            cores: 2,
+            mtu: 4096,
+            interrupted: false,
+            notes: Vec::new(),
+        };
+        assert_eq!(outcome.ns_per_packet(), Some(2500.0));
+        assert_eq!(outcome.gbps_per_core(), Some(13.1072));
+        let idle = Outcome { net: NetCounters::default(), cores: 0, ..outcome };
+        assert_eq!((idle.ns_per_packet(), idle.gbps_per_core()), (None, None));
+    }
+}

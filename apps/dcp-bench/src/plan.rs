@@ -1,0 +1,257 @@
+//! What a run is to do, every value checked.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::failure::Failure;
+use crate::units::Probability;
+
+/// Largest message in bytes: 1 GiB.
+pub const SIZE_MAX: u64 = 1 << 30;
+/// Most queue pairs of one client.
+pub const QPS_MAX: u32 = 4096;
+/// Deepest send queue.
+pub const TX_DEPTH_MAX: u32 = 16384;
+/// Hosts at one switch: 32 clients and a server.
+pub const HOSTS_MAX: u32 = 33;
+/// MTUs that a queue pair may have, in bytes.
+pub const MTUS: [u32; 6] = [256, 512, 1024, 2048, 4096, 8192];
+/// Data after which a receiver acknowledges at the latest, in bytes.
+pub const ACK_BYTES: u64 = 32 << 10;
+/// Largest window and queue threshold, in bytes: 1 GiB, well below half of the 32-bit count of bytes in flight.
+pub const QUEUE_BYTES_MAX: u64 = 1 << 30;
+
+/// Operation under test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// RDMA WRITE.
+    Write,
+}
+
+impl Op {
+    /// Name on the command line and in the JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+        }
+    }
+
+    /// Name in the banner, as perftest spells it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Write => "RDMA_Write",
+        }
+    }
+}
+
+/// What the hosts are joined by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Device {
+    /// Clients, switch and server in this process, on DPDK ring ports.
+    Loop,
+}
+
+impl Device {
+    /// Name in the output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loop => "loop",
+        }
+    }
+}
+
+/// How long a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Length {
+    /// So many messages per queue pair.
+    Iterations(NonZeroU64),
+    /// So long.
+    Duration(Duration),
+}
+
+/// Which threads drive the endpoints and the switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Threads {
+    /// All on one thread, in turn.
+    Inline,
+    /// One pinned thread per core, three at most.
+    Split,
+}
+
+impl Threads {
+    /// Name on the command line and in the JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Inline => "inline",
+            Self::Split => "split",
+        }
+    }
+}
+
+/// Faults that the switch injects, each packet on its own.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Faults {
+    /// Trim a data packet.
+    pub trim: Probability,
+    /// Drop a frame.
+    pub drop: Probability,
+    /// Send a frame twice.
+    pub duplicate: Probability,
+}
+
+/// What a run is to do.
+///
+/// The values of a plan that came from [`Plan::checked`] lie in the ranges given here.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Operation under test.
+    pub op: Op,
+    /// What the hosts are joined by.
+    pub device: Device,
+    /// Message size in bytes: 0 … [`SIZE_MAX`].
+    pub size: u64,
+    /// How long.
+    pub length: Length,
+    /// Queue pairs per client: 1 … [`QPS_MAX`].
+    pub qps: u32,
+    /// Messages that a queue pair may have outstanding: 1 … [`TX_DEPTH_MAX`], and no more than it sends.
+    pub tx_depth: u32,
+    /// Packet payload in bytes: one of [`MTUS`].
+    pub mtu: u32,
+    /// One message in so many asks for a completion: 1 … `tx_depth`.
+    pub cq_mod: u32,
+    /// Which threads drive it.
+    pub threads: Threads,
+    /// Hosts at the switch, the server included: 2 … [`HOSTS_MAX`].
+    pub hosts: u32,
+    /// Static window of bytes in flight per queue pair: at least two MTUs and twice [`ACK_BYTES`].
+    pub window_bytes: u64,
+    /// Queued bytes above which the switch trims: 0 … [`QUEUE_BYTES_MAX`].
+    pub threshold_bytes: u64,
+    /// Bytes that a control queue of the switch holds: 0 … [`QUEUE_BYTES_MAX`].
+    pub control_bytes: u64,
+    /// Injected faults.
+    pub faults: Faults,
+    /// Seed of the data and of the faults.
+    pub seed: u64,
+    /// Check every message as it completes, not only what is left at the end.
+    pub verify_each: bool,
+    /// Coarse timeout of 4.096 µs × 2^n, or 0 for never: 0 … 31.
+    pub qp_timeout: u8,
+    /// Timeouts without progress that a queue pair survives: 0 … 7.
+    pub retry_cnt: u8,
+}
+
+impl Default for Plan {
+    /// `dcp-bench write` without options.
+    fn default() -> Self {
+        Self {
+            op: Op::Write,
+            device: Device::Loop,
+            size: 64 << 10,
+            length: Length::Iterations(DEFAULT_ITERATIONS),
+            qps: 1,
+            tx_depth: 128,
+            mtu: 4096,
+            cq_mod: 100,
+            threads: Threads::Inline,
+            hosts: 2,
+            window_bytes: 256 << 10,
+            threshold_bytes: 512 << 10,
+            control_bytes: 64 << 10,
+            faults: Faults::default(),
+            seed: 1,
+            verify_each: false,
+            qp_timeout: 14,
+            retry_cnt: 7,
+        }
+    }
+}
+
+const DEFAULT_ITERATIONS: NonZeroU64 = NonZeroU64::new(5000).expect("not zero");
+
+impl Plan {
+    /// The plan with its depth and moderation cut to what the run can use, as perftest does.
+    ///
+    /// # Errors
+    /// A usage failure that names the option, its value and what is allowed.
+    pub fn checked(mut self) -> Result<Self, Failure> {
+        in_range("--size", self.size, 0, SIZE_MAX)?;
+        in_range("--qp", u64::from(self.qps), 1, u64::from(QPS_MAX))?;
+        in_range("--tx-depth", u64::from(self.tx_depth), 1, u64::from(TX_DEPTH_MAX))?;
+        in_range("--cq-mod", u64::from(self.cq_mod), 1, u64::from(TX_DEPTH_MAX))?;
+        in_range("--hosts", u64::from(self.hosts), 2, u64::from(HOSTS_MAX))?;
+        in_range("--threshold", self.threshold_bytes, 0, QUEUE_BYTES_MAX)?;
+        in_range("--control-bytes", self.control_bytes, 0, QUEUE_BYTES_MAX)?;
+        in_range("--qp-timeout", u64::from(self.qp_timeout), 0, 31)?;
+        in_range("--retry-cnt", u64::from(self.retry_cnt), 0, 7)?;
+        self.check_mtu()?;
+        self.check_window()?;
+        if let Length::Iterations(n) = self.length {
+            self.check_total(n)?;
+            self.tx_depth = u32::try_from(n.get()).map_or(self.tx_depth, |n| n.min(self.tx_depth));
+        }
+        self.cq_mod = self.cq_mod.min(self.tx_depth);
+        Ok(self)
+    }
+
+    /// Clients: every host but the server.
+    pub const fn clients(&self) -> u32 {
+        self.hosts - 1
+    }
+
+    /// Queue pairs of all clients together.
+    pub const fn total_qps(&self) -> u64 {
+        self.clients() as u64 * self.qps as u64
+    }
+
+    /// Messages of all queue pairs together; `None` when time limits the run.
+    pub const fn total_iterations(&self) -> Option<u64> {
+        match self.length {
+            Length::Iterations(n) => Some(n.get() * self.total_qps()),
+            Length::Duration(_) => None,
+        }
+    }
+
+    fn check_mtu(&self) -> Result<(), Failure> {
+        if MTUS.contains(&self.mtu) {
+            return Ok(());
+        }
+        Err(Failure::usage(format!("--mtu is {}, but must be 256, 512, 1024, 2048, 4096 or 8192", self.mtu)))
+    }
+
+    fn check_window(&self) -> Result<(), Failure> {
+        let least = (2 * u64::from(self.mtu)).max(2 * ACK_BYTES);
+        if self.window_bytes < least {
+            return Err(Failure::usage(format!(
+                "--window is {} bytes, but must be at least {least}: two packets, and twice the {ACK_BYTES} bytes \
+                 after which a receiver acknowledges",
+                self.window_bytes
+            )));
+        }
+        in_range("--window", self.window_bytes, least, QUEUE_BYTES_MAX)
+    }
+
+    /// Counters of a run hold its messages and its bytes.
+    fn check_total(&self, iterations: NonZeroU64) -> Result<(), Failure> {
+        let bytes =
+            iterations.get().checked_mul(self.total_qps()).and_then(|n| n.checked_mul(self.size.max(1)));
+        if bytes.is_some() {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "--iters {iterations} of {} bytes on {} queue pairs is more than 2^64 bytes in all",
+            self.size,
+            self.total_qps()
+        )))
+    }
+}
+
+fn in_range(option: &str, value: u64, least: u64, most: u64) -> Result<(), Failure> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{option} is {value}, but must be {least} to {most}")))
+}

@@ -1,0 +1,128 @@
+//! Sizes, probabilities and times as they are written on the command line.
+
+use std::time::Duration;
+
+/// Longest run in seconds, about eleven days.
+const SECONDS_MAX: f64 = 1e6;
+
+/// Bytes from `65536`, `64K`, `1M` or `1G`; the letters are powers of 1024, small or capital.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.chars().last() {
+        Some('K' | 'k') => (&text[..text.len() - 1], 10),
+        Some('M' | 'm') => (&text[..text.len() - 1], 20),
+        Some('G' | 'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err("a size is a whole number of bytes, with K, M or G for 1024, 1024^2, 1024^3".to_owned());
+    }
+    let number: Option<u64> = digits.parse().ok();
+    number
+        .and_then(|n| n.checked_mul(1 << shift))
+        .ok_or_else(|| "the size does not fit in 64 bits".to_owned())
+}
+
+/// How likely something is: 0 … 1.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Default, Debug)]
+pub struct Probability(f64);
+
+impl Probability {
+    /// Never.
+    pub const ZERO: Self = Self(0.0);
+
+    /// The probability, or `None` outside 0 … 1.
+    pub fn new(value: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&value).then_some(Self(value))
+    }
+
+    /// As a number from 0 to 1.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// A probability from `1%` or `0.01`.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn parse_probability(text: &str) -> Result<Probability, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(percent) => (percent, 100.0),
+        None => (text, 1.0),
+    };
+    let value = decimal(number).ok_or("a probability is a number such as 0.01 or 1%")?;
+    Probability::new(value / scale).ok_or_else(|| "a probability is 0 to 1, or 0% to 100%".to_owned())
+}
+
+/// A time from seconds such as `10` or `0.5`.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = decimal(text).ok_or("a time is a number of seconds such as 10 or 0.5")?;
+    if seconds > SECONDS_MAX {
+        return Err(format!("the longest run is {SECONDS_MAX} seconds"));
+    }
+    let time = Duration::from_secs_f64(seconds);
+    if time.is_zero() { Err("the time must be above 0".to_owned()) } else { Ok(time) }
+}
+
+/// Digits with at most one point: no sign, exponent, `inf` or `nan`.
+fn decimal(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if plain { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_take_powers_of_1024() {
+        for (text, bytes) in
+            [("0", 0), ("1", 1), ("64K", 65536), ("64k", 65536), ("1M", 1048576), ("2G", 2 << 30), ("007", 7)]
+        {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        assert_eq!(parse_size("17179869183G"), Ok(u64::MAX - (1 << 30) + 1));
+    }
+
+    #[test]
+    fn sizes_that_mean_nothing_are_refused() {
+        for text in ["", "K", "-1", "+1", "1.5M", "1KB", "1 K", "0x10", "１", "M1", "1é"] {
+            assert!(parse_size(text).is_err_and(|e| e.starts_with("a size is")), "{text}");
+        }
+        for text in ["18446744073709551616", "17179869184G", "18446744073709551615K"] {
+            assert!(parse_size(text).is_err_and(|e| e.contains("64 bits")), "{text}");
+        }
+    }
+
+    #[test]
+    fn probabilities_take_percent_and_fraction() {
+        for (text, value) in
+            [("0", 0.0), ("1", 1.0), ("0.01", 0.01), ("1%", 0.01), ("100%", 1.0), (".5", 0.5)]
+        {
+            assert_eq!(parse_probability(text).map(Probability::get), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn probabilities_outside_zero_and_one_are_refused() {
+        for text in ["1.01", "100.1%", "5", "-0.1", "nan", "inf", "1e-3", "", "%", ".", "1.2.3"] {
+            assert!(parse_probability(text).is_err(), "{text}");
+        }
+        assert!(Probability::new(f64::NAN).is_none());
+    }
+
+    #[test]
+    fn times_are_seconds_above_zero() {
+        assert_eq!(parse_seconds("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
+        for text in ["0", "0.0", "-1", "1e9", "inf", "1000001", "9999999999999999999999", "", "5s"] {
+            assert!(parse_seconds(text).is_err(), "{text}");
+        }
+    }
+}
