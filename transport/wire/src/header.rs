@@ -1,7 +1,8 @@
 //! The value a frame parses into, and is emitted from.
 
 use crate::{
-    Ecn, Generation, ImmData, Ipv4Addr, MacAddr, Msn, PKey, Psn, Qpn, RegionKey, Ssn, Stream, Timestamp, VlanTag,
+    Ecn, Generation, ImmData, Ipv4Addr, MacAddr, Msn, PKey, Psn, Qpn, RegionKey, Ssn, Stream, Timestamp,
+    VlanTag,
 };
 
 /// Addresses of a frame: the path it takes between two hosts.

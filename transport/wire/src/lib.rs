@@ -2,12 +2,39 @@
 //!
 //! A frame is parsed once, at the edge, into a [`Packet`]: a value that can only hold what the protocol
 //! allows. Everything behind the edge works on that value and never on bytes.
+//!
+//! Endpoints use [`parse`] and [`emit`], and [`bounce`] on header-only packets; switches use [`classify`],
+//! [`trim`] and [`mark_ce`]. All of them work on byte slices, allocate nothing and never panic on what a frame holds.
 #![forbid(unsafe_code)]
 
+mod checksum;
+mod classify;
+mod emit;
+mod error;
+mod extension;
 pub mod header;
+mod icrc;
 pub mod ids;
+mod layout;
+mod opcode;
+mod parse;
+mod parse_kind;
+mod rewrite;
 pub mod seq;
+mod shape;
+mod tos;
 
+pub use checksum::{OnesSum, ip_checksum, udp_checksum_ok, update_checksum};
+pub use classify::{Classified, classify};
+pub use emit::emit;
+pub use error::ParseError;
 pub use header::*;
+pub use icrc::{icrc, icrc_ok};
 pub use ids::*;
+pub use layout::{
+    BTH_LEN, ETHERNET_LEN, HEADER_LEN_MAX, HO_IP_LEN, HO_LEN, HO_UDP_LEN, ICRC_LEN, IP_LEN,
+    MESSAGE_BYTES_MAX, PARSE_LEN, SERVICE_PORT, TTL, UDP_LEN, VLAN_LEN,
+};
+pub use parse::{ParseOptions, parse, parse_frame};
+pub use rewrite::{BounceRewrite, NotDcp, bounce, mark_ce, trim};
 pub use seq::*;
