@@ -59,6 +59,10 @@ pub fn parse(
     // An HO's tail is gone, and the ICRC with it.
     let trailer = if options.icrc && tag != Tag::HeaderOnly { ICRC_LEN } else { 0 };
     let end = usize::from(ip_len).checked_sub(trailer).ok_or(ParseError::HeaderLength)?;
+    // The smallest frame is an HO. (A padded one would else have fields read out of its padding.)
+    if end < IP_TO_MSN {
+        return Err(ParseError::HeaderLength);
+    }
     let (kind, header_end) = parse_kind(tag, ip, rest, end)?;
     let payload_len = end.checked_sub(header_end).ok_or(ParseError::HeaderLength)?;
     if payload_len > 0 && !carries_payload(&kind) {

@@ -32,15 +32,15 @@ pub(crate) fn parse_kind(
 #[inline]
 fn parse_data(ip: &[u8; IP_TO_MSN], rest: &[u8], end: usize) -> Result<(Kind, usize), ParseError> {
     let opcode = DataOpcode::from_number(ip[at::OPCODE]).ok_or(ParseError::TagOpcode)?;
+    let header_end = IP_TO_MSN + opcode.extension_len();
+    if end < header_end {
+        return Err(ParseError::HeaderLength);
+    }
     check_bth_flags(ip, bit::SOLICITED)?;
     if ip[at::RETRY_HIGH] & !bit::RETRY_HIGH != 0 {
         return Err(ParseError::ReservedBits);
     }
     let name = packet_name(ip, opcode)?;
-    let header_end = IP_TO_MSN + opcode.extension_len();
-    if end < header_end {
-        return Err(ParseError::HeaderLength);
-    }
     let extension = rest.get(IP_TO_MSN..header_end).ok_or(ParseError::TooShort)?;
     let op = parse_op(opcode, extension)?;
     let data = Data { name, ack_req: ack_req(ip), solicited: solicited(ip), op };

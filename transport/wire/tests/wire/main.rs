@@ -1,0 +1,11 @@
+//! Behaviour of the frame formats. Ids (A1 …) are those of the case list, P-1, S-2 … those of the protocol.
+
+mod golden;
+mod noise;
+mod parser_faults;
+mod rewrite;
+mod roundtrip;
+mod serial;
+mod support;
+mod switch_view;
+mod trailer;
