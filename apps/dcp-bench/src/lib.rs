@@ -1,14 +1,23 @@
 //! perftest for DCP.
+//!
+//! From the outside in: [`app`] parses the command line ([`args`]) into a [`plan`], runs it on a [`device`], and
+//! renders the [`outcome`] as a table ([`report`]) and as JSON ([`json`]).
 
 #![forbid(unsafe_code)]
 
+pub mod app;
+pub mod args;
+pub mod console;
 pub mod device;
 pub mod failure;
 pub mod interrupt;
+pub mod json;
 pub mod measure;
 pub mod net;
 pub mod outcome;
 pub mod pattern;
 pub mod plan;
 pub mod progress;
+pub mod report;
+pub mod stats;
 pub mod units;

@@ -1,0 +1,167 @@
+//! The program from its command line to its exit code.
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::args::{self, BandwidthArgs, Cli, Command};
+use crate::console::{Console, JsonSink, say};
+use crate::device;
+use crate::failure::{Failure, FailureKind};
+use crate::interrupt;
+use crate::json;
+use crate::outcome::{Outcome, Verification};
+use crate::plan::{Op, Plan};
+use crate::progress::Progress;
+use crate::report::{self, Unit};
+
+/// Runs the program with its words, its own name first; answers the exit code.
+pub fn run(words: Vec<OsString>) -> u8 {
+    match Cli::try_parse_from(&words) {
+        Ok(Cli { command: Command::Write(args) }) => App::new(words, &args).run(&args, Op::Write),
+        Ok(Cli { command: Command::Other(other) }) => {
+            let failure = args::not_an_operation(&other);
+            say(&format!("error: {failure}"));
+            refuse(&words, &failure)
+        }
+        Err(error) => {
+            // A closed terminal is nothing to report.
+            let _ = error.print();
+            match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => 0,
+                _ => refuse(&words, &Failure::usage(sentence(&error))),
+            }
+        }
+    }
+}
+
+/// Tells the JSON, if the command line names one, and answers the exit code.
+fn refuse(words: &[OsString], failure: &Failure) -> u8 {
+    let target = args::json_target(words);
+    let written = JsonSink::open(target.as_deref()).and_then(|mut sink| sink.write(&json::error(failure)));
+    if let Err(other) = written {
+        say(&format!("error: {other}"));
+    }
+    failure.exit_code()
+}
+
+/// First line of what clap says, without its prefix.
+fn sentence(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+struct App {
+    words: Vec<OsString>,
+    console: Console,
+    unit: Unit,
+}
+
+impl App {
+    fn new(words: Vec<OsString>, args: &BandwidthArgs) -> Self {
+        let table_on_stderr = args.output.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+        let console = Console { table_on_stderr, quiet: args.output.quiet };
+        Self { words, console, unit: args.output.unit() }
+    }
+
+    fn run(&self, args: &BandwidthArgs, op: Op) -> u8 {
+        let (plan, notes) = match args.plan(op) {
+            Ok(planned) => planned,
+            Err(failure) => {
+                self.console.failure(&failure);
+                return refuse(&self.words, &failure);
+            }
+        };
+        let mut sink = match JsonSink::open(args.output.json.as_deref()) {
+            Ok(sink) => sink,
+            Err(failure) => {
+                self.console.failure(&failure);
+                return failure.exit_code();
+            }
+        };
+        notes.iter().for_each(|note| self.console.note(note));
+        let result = self.measure(&plan);
+        self.conclude(&plan, &mut sink, result)
+    }
+
+    fn measure(&self, plan: &Plan) -> Result<Outcome, Failure> {
+        let interrupted = interrupt::watch()
+            .map_err(|error| Failure::environment(format!("cannot watch for Ctrl-C: {error}")))?;
+        self.console.table(&report::banner(plan, self.unit))?;
+        let mut progress = if self.console.quiet { Progress::hidden() } else { Progress::on_terminal(plan) };
+        let result = device::run(plan, &interrupted, &mut progress);
+        progress.finish();
+        result
+    }
+
+    /// Prints what there is to print; answers the exit code.
+    fn conclude(&self, plan: &Plan, sink: &mut JsonSink, result: Result<Outcome, Failure>) -> u8 {
+        let shown = result.and_then(|outcome| self.show(plan, outcome));
+        let (json, mut exit_code) = match &shown {
+            Ok(outcome) => (json::results(plan, outcome), if outcome.interrupted { 130 } else { 0 }),
+            Err(failure) => (json::error(failure), failure.exit_code()),
+        };
+        if let Err(failure) = &shown {
+            self.console.failure(failure);
+            if failure.kind == FailureKind::Transfer {
+                say(&format!("  repeat: {}", self.repeat(plan)));
+            }
+        }
+        if let Err(failure) = sink.write(&json) {
+            self.console.failure(&failure);
+            exit_code = failure.exit_code();
+        }
+        exit_code
+    }
+
+    /// Prints the row and what follows it; wrong data turns the outcome into a failure.
+    fn show(&self, plan: &Plan, outcome: Outcome) -> Result<Outcome, Failure> {
+        self.console.table(&report::row(plan.size, &outcome, self.unit))?;
+        self.console.table(&report::footer(&outcome))?;
+        outcome.notes.iter().for_each(|note| self.console.note(note));
+        if let Verification::Failed(mismatch) = &outcome.verification {
+            return Err(
+                Failure::transfer(format!("the data arrived wrong: {mismatch}")).with_net(outcome.net)
+            );
+        }
+        if outcome.interrupted {
+            self.console.note("stopped; these are the results until then");
+        }
+        Ok(outcome)
+    }
+
+    /// The command that does the same again, faults included.
+    fn repeat(&self, plan: &Plan) -> String {
+        let mut line: Vec<_> =
+            self.words.iter().skip(1).map(|word| quoted(&word.to_string_lossy())).collect();
+        if !line.iter().any(|word| word.starts_with("--seed")) {
+            line.push(format!("--seed {}", plan.seed));
+        }
+        format!("dcp-bench {}", line.join(" "))
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+,./:%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_when_a_shell_would_change_them() {
+        assert_eq!(quoted("--trim=5%"), "--trim=5%");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,322 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::failure::Failure;
+use crate::plan::{Device, Faults, Length, Op, Plan, Threads};
+use crate::report::Unit;
+use crate::units::{self, Probability};
+
+/// Operations of the contract that come later.
+const LATER: [&str; 9] = ["write-imm", "send", "send-imm", "read", "cas", "faa", "sweep", "report", "check"];
+
+/// perftest for DCP.
+///
+/// Moves seeded data between hosts over DPDK and a trimming switch, checks it, and says how fast that was.
+#[derive(Parser, Debug)]
+#[command(name = "dcp-bench", version, propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Bandwidth of RDMA WRITE.
+    #[command(allow_negative_numbers = true)]
+    Write(BandwidthArgs),
+    /// Any other word, with what follows it.
+    #[command(external_subcommand)]
+    Other(Vec<OsString>),
+}
+
+/// Options of a bandwidth test.
+#[derive(Args, Debug)]
+pub struct BandwidthArgs {
+    /// What to move.
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+    /// The network in between.
+    #[command(flatten)]
+    pub fabric: FabricArgs,
+    /// Where results go.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What to move.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Traffic")]
+pub struct TrafficArgs {
+    /// Message size in bytes, up to 1G (K, M, G = 1024, 1024^2, 1024^3)
+    #[arg(short, long, value_name = "BYTES", default_value = "64K", value_parser = units::parse_size)]
+    pub size: u64,
+    /// Messages per queue pair [default: 5000]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_iterations, conflicts_with = "duration")]
+    pub iters: Option<NonZeroU64>,
+    /// Run for so many seconds instead of a number of messages
+    #[arg(short = 'D', long, value_name = "S", value_parser = units::parse_seconds)]
+    pub duration: Option<Duration>,
+    /// Queue pairs per client
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    pub qp: u32,
+    /// Messages that a queue pair may have outstanding [default: 128]
+    #[arg(short, long, value_name = "N")]
+    pub tx_depth: Option<u32>,
+    /// Payload of a packet in bytes: 256, 512, 1024, 2048, 4096 or 8192
+    #[arg(short, long, value_name = "BYTES", default_value_t = 4096)]
+    pub mtu: u32,
+    /// Ask for a completion once in so many messages [default: 100]
+    #[arg(short = 'Q', long, value_name = "N")]
+    pub cq_mod: Option<u32>,
+    /// Timeout of 4.096 us * 2^N; 0 = never
+    #[arg(short = 'u', long, value_name = "N", default_value_t = 14)]
+    pub qp_timeout: u8,
+    /// Timeouts without progress that a queue pair survives, up to 7
+    #[arg(long, alias = "retry_count", value_name = "N", default_value_t = 7)]
+    pub retry_cnt: u8,
+    /// Bytes that a queue pair may have in flight
+    #[arg(long, value_name = "BYTES", default_value = "256K", value_parser = units::parse_size)]
+    pub window: u64,
+    /// Drive client, switch and server on one thread, or on one pinned thread each
+    #[arg(long, value_enum, default_value_t = Threads::Inline)]
+    pub threads: Threads,
+    /// Check every message as it completes, not only what is there at the end
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// The network in between.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Network (loop only)")]
+pub struct FabricArgs {
+    /// Hosts at the switch, 2 to 33: one server, the others clients
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub hosts: u32,
+    /// Queued bytes above which the switch trims
+    #[arg(long, value_name = "BYTES", default_value = "512K", value_parser = units::parse_size)]
+    pub threshold: u64,
+    /// Room for trimmed headers and control packets in the switch
+    #[arg(long, value_name = "BYTES", default_value = "64K", value_parser = units::parse_size)]
+    pub control_bytes: u64,
+    /// Trim data packets with this probability: 1% or 0.01
+    #[arg(long, value_name = "P", default_value = "0", value_parser = units::parse_probability)]
+    pub trim: Probability,
+    /// Drop packets with this probability
+    #[arg(long, value_name = "P", default_value = "0", value_parser = units::parse_probability)]
+    pub drop: Probability,
+    /// Send packets twice with this probability
+    #[arg(long, value_name = "P", default_value = "0", value_parser = units::parse_probability)]
+    pub dup: Probability,
+    /// Seed of the data and of the injected faults
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Where results go.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Write the results to FILE as JSON, also when the run fails; - = stdout, the table then goes to stderr
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// No progress bar and no notes
+    #[arg(long)]
+    pub quiet: bool,
+    /// Bandwidth in Gb/s instead of MiB/s
+    #[arg(long = "report_gbits")]
+    pub report_gbits: bool,
+}
+
+impl OutputArgs {
+    /// Unit of the table.
+    pub const fn unit(&self) -> Unit {
+        if self.report_gbits { Unit::Gigabits } else { Unit::Mebibytes }
+    }
+}
+
+impl BandwidthArgs {
+    /// The run that the options describe, and what the user should know about it.
+    ///
+    /// # Errors
+    /// A usage failure.
+    pub fn plan(&self, op: Op) -> Result<(Plan, Vec<String>), Failure> {
+        let plan = self.unchecked_plan(op).checked()?;
+        let mut notes = vec!["loop: clients, switch and server all run in this process".to_owned()];
+        let cuts = [
+            ("--tx-depth", self.traffic.tx_depth, plan.tx_depth, "the messages of a queue pair"),
+            ("--cq-mod", self.traffic.cq_mod, plan.cq_mod, "the depth of the send queue"),
+        ];
+        for (option, asked, used, limit) in cuts {
+            if asked.is_some_and(|asked| asked != used) {
+                notes.push(format!("{option} is cut to {used}, {limit}"));
+            }
+        }
+        Ok((plan, notes))
+    }
+
+    fn unchecked_plan(&self, op: Op) -> Plan {
+        let default = Plan::default();
+        let (traffic, fabric) = (&self.traffic, &self.fabric);
+        let length = match (traffic.duration, traffic.iters) {
+            (Some(time), _) => Length::Duration(time),
+            (None, Some(n)) => Length::Iterations(n),
+            (None, None) => default.length,
+        };
+        Plan {
+            op,
+            device: Device::Loop,
+            size: traffic.size,
+            length,
+            qps: traffic.qp,
+            tx_depth: traffic.tx_depth.unwrap_or(default.tx_depth),
+            mtu: traffic.mtu,
+            cq_mod: traffic.cq_mod.unwrap_or(default.cq_mod),
+            threads: traffic.threads,
+            hosts: fabric.hosts,
+            window_bytes: traffic.window,
+            threshold_bytes: fabric.threshold,
+            control_bytes: fabric.control_bytes,
+            faults: Faults { trim: fabric.trim, drop: fabric.drop, duplicate: fabric.dup },
+            seed: fabric.seed,
+            verify_each: traffic.verify,
+            qp_timeout: traffic.qp_timeout,
+            retry_cnt: traffic.retry_cnt,
+        }
+    }
+}
+
+/// Why a word is not an operation.
+pub fn not_an_operation(words: &[OsString]) -> Failure {
+    let word = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let message = if LATER.contains(&word.as_str()) {
+        format!("`{word}` is not available in this version yet")
+    } else {
+        format!("there is no operation `{word}`")
+    };
+    Failure::usage(message)
+        .with_hint("this version has `dcp-bench write`; `dcp-bench --help` lists what there is")
+}
+
+/// Where `--json` points to on a command line that could not be parsed as a whole.
+pub fn json_target(words: &[OsString]) -> Option<PathBuf> {
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--json" {
+            return words.next().map(PathBuf::from);
+        }
+        if let Some(path) = word.to_str().and_then(|word| word.strip_prefix("--json=")) {
+            return Some(PathBuf::from(path));
+        }
+    }
+    None
+}
+
+fn parse_iterations(text: &str) -> Result<NonZeroU64, String> {
+    text.parse().map_err(|_| "the number of messages is a whole number from 1 up".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn plan(options: &[&str]) -> Result<(Plan, Vec<String>), Failure> {
+        let words = ["dcp-bench", "write"].iter().chain(options);
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Write(args) => args.plan(Op::Write),
+            Command::Other(words) => Err(not_an_operation(&words)),
+        }
+    }
+
+    #[test]
+    fn command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn bare_run_is_the_default_plan() {
+        let (plan, notes) = plan(&[]).unwrap();
+        assert_eq!(plan, Plan::default().checked().unwrap());
+        assert_eq!(notes, ["loop: clients, switch and server all run in this process"]);
+    }
+
+    #[test]
+    fn every_option_reaches_the_plan() {
+        let line = "-s 1M -n 7 -q 3 -t 5 -m 256 -Q 2 -u 10 --retry-cnt 3 --window 128K --threads split --verify \
+                    --hosts 9 --threshold 8K --control-bytes 0 --trim 5% --drop 0.001 --dup 1 --seed 42";
+        let (plan, _) = plan(&line.split_whitespace().collect::<Vec<_>>()).unwrap();
+        let probability = |value| Probability::new(value).unwrap();
+        let expected = Plan {
+            op: Op::Write,
+            device: Device::Loop,
+            size: 1 << 20,
+            length: Length::Iterations(NonZeroU64::new(7).unwrap()),
+            qps: 3,
+            tx_depth: 5,
+            mtu: 256,
+            cq_mod: 2,
+            threads: Threads::Split,
+            hosts: 9,
+            window_bytes: 128 << 10,
+            threshold_bytes: 8 << 10,
+            control_bytes: 0,
+            faults: Faults { trim: probability(0.05), drop: probability(0.001), duplicate: probability(1.0) },
+            seed: 42,
+            verify_each: true,
+            qp_timeout: 10,
+            retry_cnt: 3,
+        };
+        assert_eq!(plan, expected);
+        assert_eq!((plan.clients(), plan.total_qps(), plan.total_iterations()), (8, 24, Some(168)));
+    }
+
+    #[test]
+    fn duration_replaces_iterations() {
+        let (plan, _) = plan(&["-D", "0.5"]).unwrap();
+        assert_eq!(plan.length, Length::Duration(Duration::from_millis(500)));
+        assert_eq!(plan.total_iterations(), None);
+    }
+
+    #[test]
+    fn depth_and_moderation_never_exceed_what_a_queue_pair_sends() {
+        for n in [1, 2, 7, 1001] {
+            for depth in [1, 3, 128] {
+                for cq_mod in [1, 100, 1000] {
+                    let words = [n, depth, cq_mod].map(|value: u32| value.to_string());
+                    let (plan, _) = plan(&["-n", &words[0], "-t", &words[1], "-Q", &words[2]]).unwrap();
+                    assert_eq!(plan.tx_depth, depth.min(n));
+                    assert_eq!(plan.cq_mod, cq_mod.min(plan.tx_depth));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_value_that_was_asked_for_is_noted_as_cut() {
+        assert_eq!(plan(&["-n", "1"]).unwrap().1.len(), 1);
+        let notes = plan(&["-n", "10", "-t", "20", "-Q", "1000"]).unwrap().1;
+        assert_eq!(notes[1], "--tx-depth is cut to 10, the messages of a queue pair");
+        assert_eq!(notes[2], "--cq-mod is cut to 10, the depth of the send queue");
+    }
+
+    #[test]
+    fn json_target_is_found_in_a_broken_command_line() {
+        let target = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            json_target(&words)
+        };
+        assert_eq!(target("dcp-bench write --json out --nonsense"), Some("out".into()));
+        assert_eq!(target("dcp-bench write --nonsense --json=-"), Some("-".into()));
+        assert_eq!(target("dcp-bench write --json"), None);
+        assert_eq!(target("dcp-bench write"), None);
+    }
+}

@@ -1,0 +1,228 @@
+//! The results as one JSON object.
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::measure;
+use crate::net::NetCounters;
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::stats::LatencySummary;
+
+const TOOL: &str = "dcp-bench";
+
+#[derive(Serialize)]
+struct Report<'a> {
+    tool: &'a str,
+    version: &'a str,
+    op: &'a str,
+    mode: &'a str,
+    device: &'a str,
+    threads: &'a str,
+    mtu: u32,
+    qps: u32,
+    tx_depth: u32,
+    cc: &'a str,
+    seed: u64,
+    /// Only there when the user stopped the run.
+    #[serde(skip_serializing_if = "is_false")]
+    interrupted: bool,
+    results: [Row; 1],
+}
+
+#[derive(Serialize)]
+struct Row {
+    size_bytes: u64,
+    iterations: u64,
+    seconds: f64,
+    bw_average_gbps: Option<f64>,
+    bw_peak_gbps: Option<f64>,
+    msg_rate_mpps: Option<f64>,
+    lat_us: Option<LatencySummary>,
+    verified: Option<bool>,
+    net: NetCounters,
+    cpu: Cpu,
+}
+
+#[derive(Serialize)]
+struct Cpu {
+    cores: u32,
+    ns_per_packet: Option<f64>,
+    gbps_per_core: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ErrorReport<'a> {
+    tool: &'a str,
+    error: ErrorBody<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    kind: &'a str,
+    status: Option<String>,
+    message: &'a str,
+    hint: Option<&'a str>,
+}
+
+/// The object of a run that has results.
+pub fn results(plan: &Plan, outcome: &Outcome) -> String {
+    render(&Report {
+        tool: TOOL,
+        version: env!("CARGO_PKG_VERSION"),
+        op: plan.op.name(),
+        mode: "bw",
+        device: plan.device.name(),
+        threads: plan.threads.name(),
+        mtu: outcome.mtu,
+        qps: plan.qps,
+        tx_depth: plan.tx_depth,
+        cc: "window",
+        seed: plan.seed,
+        interrupted: outcome.interrupted,
+        results: [row(plan, outcome)],
+    })
+}
+
+/// The object of a run that failed.
+pub fn error(failure: &Failure) -> String {
+    render(&ErrorReport {
+        tool: TOOL,
+        error: ErrorBody {
+            kind: failure.kind.name(),
+            status: failure.status.map(|status| status.to_string()),
+            message: &failure.message,
+            hint: failure.hint.as_deref(),
+        },
+    })
+}
+
+fn row(plan: &Plan, outcome: &Outcome) -> Row {
+    let throughput = outcome.throughput();
+    Row {
+        size_bytes: plan.size,
+        iterations: outcome.iterations,
+        seconds: throughput.seconds(),
+        bw_average_gbps: Some(throughput.gbps()),
+        bw_peak_gbps: outcome.peak_bytes_per_second.map(measure::gbps),
+        msg_rate_mpps: Some(throughput.mpps()),
+        lat_us: None,
+        verified: outcome.verification.verified(),
+        net: outcome.net,
+        cpu: Cpu {
+            cores: outcome.cores,
+            ns_per_packet: outcome.ns_per_packet(),
+            gbps_per_core: outcome.gbps_per_core(),
+        },
+    }
+}
+
+fn render(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("plain structs always serialise");
+    text.push('\n');
+    text
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::failure::Status;
+    use crate::outcome::Verification;
+
+    /// The object that the contract of the program shows, with this run's values.
+    const GOLDEN: &str = r#"{"tool":"dcp-bench","version":"VERSION","op":"write","mode":"bw","device":"loop",
+        "threads":"inline","mtu":4096,"qps":1,"tx_depth":128,"cc":"window","seed":1,
+        "results":[{"size_bytes":65536,"iterations":5000,"seconds":0.1,"bw_average_gbps":26.2144,
+        "bw_peak_gbps":32.0,"msg_rate_mpps":0.05,"lat_us":null,"verified":true,
+        "net":{"data_packets":80000,"retransmitted":3,"trimmed":3,"ho_returned":3,"ho_lost":0,"dropped":0,
+        "duplicates":0,"timeouts":0,"cnps":0,"ecn_marked":0,"rnr_naks":0},
+        "cpu":{"cores":1,"ns_per_packet":1250.0,"gbps_per_core":26.2144}}]}"#;
+
+    fn outcome() -> Outcome {
+        let net = NetCounters {
+            data_packets: 80_000,
+            retransmitted: 3,
+            trimmed: 3,
+            ho_returned: 3,
+            ..Default::default()
+        };
+        Outcome {
+            iterations: 5000,
+            bytes: 5000 * 65536,
+            elapsed_ns: 100_000_000,
+            peak_bytes_per_second: Some(4e9),
+            verification: Verification::Passed,
+            net,
+            cores: 1,
+            mtu: 4096,
+            interrupted: false,
+            notes: Vec::new(),
+        }
+    }
+
+    fn golden() -> String {
+        GOLDEN.replace("VERSION", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn parse(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn results_have_the_shape_of_the_contract() {
+        assert_eq!(parse(&results(&Plan::default(), &outcome())), parse(&golden()));
+    }
+
+    #[test]
+    fn keys_come_in_the_order_of_the_contract() {
+        let keys =
+            |text: &str| -> Vec<String> { text.split('"').skip(1).step_by(2).map(str::to_owned).collect() };
+        assert_eq!(keys(&results(&Plan::default(), &outcome())), keys(&golden()));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_null() {
+        let none = Outcome {
+            peak_bytes_per_second: None,
+            verification: Verification::NotChecked,
+            net: NetCounters::default(),
+            elapsed_ns: 0,
+            ..outcome()
+        };
+        let row = &parse(&results(&Plan::default(), &none))["results"][0];
+        for key in ["bw_peak_gbps", "lat_us", "verified"] {
+            assert!(row[key].is_null(), "{key}");
+        }
+        assert!(row["cpu"]["ns_per_packet"].is_null());
+        assert_eq!(row["bw_average_gbps"], 0.0);
+    }
+
+    #[test]
+    fn stopped_run_says_so() {
+        let stopped = Outcome { interrupted: true, ..outcome() };
+        assert_eq!(parse(&results(&Plan::default(), &stopped))["interrupted"], true);
+    }
+
+    #[test]
+    fn error_has_kind_status_message_and_hint() {
+        let failure = Failure::transfer("queue pair 1 failed")
+            .with_status(Status { name: "RETRY_EXC_ERR", number: 12 })
+            .with_hint("look");
+        assert_eq!(
+            parse(&error(&failure)),
+            parse(
+                r#"{"tool":"dcp-bench","error":{"kind":"transfer","status":"RETRY_EXC_ERR (12)",
+                "message":"queue pair 1 failed","hint":"look"}}"#
+            )
+        );
+        let bare = parse(&error(&Failure::environment("no memory")));
+        assert!(bare["error"]["status"].is_null() && bare["error"]["hint"].is_null());
+    }
+}

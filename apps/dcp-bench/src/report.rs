@@ -1,0 +1,156 @@
+//! The table, in perftest's columns.
+
+use std::fmt::Write;
+
+use crate::measure;
+use crate::outcome::{Outcome, Verification};
+use crate::plan::Plan;
+
+const WIDTH: usize = 87;
+
+/// Unit of the bandwidth columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Mebibytes per second.
+    Mebibytes,
+    /// Gigabits per second.
+    Gigabits,
+}
+
+impl Unit {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Mebibytes => "MiB/sec",
+            Self::Gigabits => "Gb/sec",
+        }
+    }
+
+    fn of(self, bytes_per_second: f64) -> f64 {
+        match self {
+            Self::Mebibytes => measure::mib_per_second(bytes_per_second),
+            Self::Gigabits => measure::gbps(bytes_per_second),
+        }
+    }
+}
+
+/// What is going to run, and the heads of the columns.
+pub fn banner(plan: &Plan, unit: Unit) -> String {
+    let rule = rule();
+    let title = format!("{} BW Test", plan.op.title());
+    let mtu = format!("{}[B]", plan.mtu);
+    let pairs = [
+        (("Device", plan.device.name().to_owned()), ("Threads", plan.threads.name().to_owned())),
+        (("Number of qps", plan.qps.to_string()), ("Transport type", "DCP".to_owned())),
+        (("Connection type", "RC".to_owned()), ("Hosts", plan.hosts.to_string())),
+        (("TX depth", plan.tx_depth.to_string()), ("Window", format!("{}[B]", plan.window_bytes))),
+        (
+            ("CQ Moderation", plan.cq_mod.to_string()),
+            ("Trim threshold", format!("{}[B]", plan.threshold_bytes)),
+        ),
+        (("Mtu", mtu), ("Seed", plan.seed.to_string())),
+    ];
+    let mut text = format!("{rule}{title:^WIDTH$}", rule = rule);
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    for ((left, left_value), (right, right_value)) in pairs {
+        line(&mut text, &format!(" {left:<15} : {left_value:<14} {right:<15} : {right_value}"));
+    }
+    text.push_str(&rule);
+    let (peak, average) = (format!("BW peak[{}]", unit.name()), format!("BW average[{}]", unit.name()));
+    line(
+        &mut text,
+        &format!(" {:<10} {:<14} {peak:<18} {average:<21} MsgRate[Mpps]", "#bytes", "#iterations"),
+    );
+    text
+}
+
+/// The row of one message size. A peak that was not measured is 0.00, as in perftest.
+pub fn row(size: u64, outcome: &Outcome, unit: Unit) -> String {
+    let peak = unit.of(outcome.peak_bytes_per_second.unwrap_or(0.0));
+    let average = unit.of(outcome.throughput().bytes_per_second());
+    let rate = outcome.throughput().mpps();
+    format!(" {size:<10} {:<14} {peak:<18.2} {average:<21.2} {rate:.6}\n", outcome.iterations)
+}
+
+/// What follows the rows: what the network did, and whether the data was right.
+pub fn footer(outcome: &Outcome) -> String {
+    let data = match outcome.verification {
+        Verification::NotChecked => "not checked",
+        Verification::Passed => "verified",
+        Verification::Failed(_) => "WRONG",
+    };
+    format!("{} network: {}; data {data}\n", rule(), outcome.net)
+}
+
+fn rule() -> String {
+    format!("{}\n", "-".repeat(WIDTH))
+}
+
+fn line(text: &mut String, content: &str) {
+    writeln!(text, "{content}").expect("a String takes any text");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::NetCounters;
+
+    fn outcome() -> Outcome {
+        Outcome {
+            iterations: 5000,
+            bytes: 5000 * 65536,
+            elapsed_ns: 100_000_000,
+            peak_bytes_per_second: None,
+            verification: Verification::Passed,
+            net: NetCounters { data_packets: 80_000, ..NetCounters::default() },
+            cores: 1,
+            mtu: 4096,
+            interrupted: false,
+            notes: Vec::new(),
+        }
+    }
+
+    fn fields(text: &str) -> Vec<&str> {
+        text.split_whitespace().collect()
+    }
+
+    #[test]
+    fn row_is_in_mebibytes_unless_asked_otherwise() {
+        let mebibytes = row(65536, &outcome(), Unit::Mebibytes);
+        assert_eq!(fields(&mebibytes), ["65536", "5000", "0.00", "3125.00", "0.050000"]);
+        let gigabits = row(65536, &outcome(), Unit::Gigabits);
+        assert_eq!(fields(&gigabits), ["65536", "5000", "0.00", "26.21", "0.050000"]);
+    }
+
+    #[test]
+    fn values_stand_under_their_heads() {
+        let banner = banner(&Plan::default(), Unit::Mebibytes);
+        let heads = banner.lines().last().unwrap();
+        let peak = Outcome { peak_bytes_per_second: Some(4e9), ..outcome() };
+        let row = row(65536, &peak, Unit::Mebibytes);
+        for (head, value) in [
+            ("#bytes", "65536"),
+            ("#iterations", "5000"),
+            ("BW peak[MiB/sec]", "3814.70"),
+            ("BW average[MiB/sec]", "3125.00"),
+            ("MsgRate[Mpps]", "0.050000"),
+        ] {
+            assert_eq!(heads.find(head), row.find(value), "{head}");
+        }
+    }
+
+    #[test]
+    fn banner_names_the_test_and_has_no_trailing_blanks() {
+        let text = banner(&Plan::default(), Unit::Gigabits);
+        assert!(text.contains("RDMA_Write BW Test\n"));
+        assert!(text.contains("BW average[Gb/sec]"));
+        assert!(text.lines().all(|line| line == line.trim_end() && line.len() <= WIDTH));
+    }
+
+    #[test]
+    fn footer_has_one_line_under_the_rule() {
+        let text = footer(&outcome());
+        assert_eq!(text.lines().count(), 2);
+        assert!(text.ends_with("0 CNPs; data verified\n"));
+    }
+}

@@ -1,0 +1,222 @@
+//! What the program refuses before anything runs: exit code, sentence, JSON.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn bench(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dcp-bench"))
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts")
+}
+
+fn write(options: &str) -> Output {
+    let words: Vec<&str> = std::iter::once("write").chain(options.split_whitespace()).collect();
+    bench(&words)
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A path of its own for each test.
+fn file(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+#[track_caller]
+fn assert_refused(options: &str, sentence: &str) {
+    let output = write(options);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{options}: {text}");
+    assert!(text.contains(sentence), "{options}: {text}");
+    assert!(output.stdout.is_empty(), "{options}");
+}
+
+#[test]
+fn values_out_of_range_are_refused_with_the_range() {
+    for (options, sentence) in [
+        ("-s 1073741825", "--size is 1073741825, but must be 0 to 1073741824"),
+        ("--size 2G", "--size is 2147483648, but must be 0 to 1073741824"),
+        ("-q 0", "--qp is 0, but must be 1 to 4096"),
+        ("-q 4097", "--qp is 4097, but must be 1 to 4096"),
+        ("-t 0", "--tx-depth is 0, but must be 1 to 16384"),
+        ("-t 16385", "--tx-depth is 16385, but must be 1 to 16384"),
+        ("-Q 0", "--cq-mod is 0, but must be 1 to 16384"),
+        ("-Q 16385", "--cq-mod is 16385, but must be 1 to 16384"),
+        ("--hosts 1", "--hosts is 1, but must be 2 to 33"),
+        ("--hosts 34", "--hosts is 34, but must be 2 to 33"),
+        ("-u 32", "--qp-timeout is 32, but must be 0 to 31"),
+        ("--retry-cnt 8", "--retry-cnt is 8, but must be 0 to 7"),
+        ("--threshold 2G", "--threshold is 2147483648, but must be 0 to 1073741824"),
+        ("--control-bytes 2G", "--control-bytes is 2147483648, but must be 0 to 1073741824"),
+        ("--window 2G", "--window is 2147483648, but must be 65536 to 1073741824"),
+    ] {
+        assert_refused(options, sentence);
+    }
+}
+
+#[test]
+fn mtu_other_than_a_power_of_two_is_refused() {
+    for options in ["-m 0", "-m 255", "--mtu 1500", "--mtu 9000", "--mtu 16384"] {
+        assert_refused(options, "but must be 256, 512, 1024, 2048, 4096 or 8192");
+    }
+}
+
+#[test]
+fn window_that_would_stall_is_refused() {
+    for options in ["--window 65535", "--window 0", "--window 1K"] {
+        assert_refused(options, "but must be at least 65536: two packets, and twice the 32768 bytes");
+    }
+}
+
+#[test]
+fn more_data_than_counters_hold_is_refused() {
+    assert_refused("-s 1G -n 17179869184", "more than 2^64 bytes in all");
+    assert_refused("-s 0 -q 2 -n 18446744073709551615", "more than 2^64 bytes in all");
+}
+
+#[test]
+fn values_that_are_not_numbers_are_refused() {
+    for (options, sentence) in [
+        ("-s abc", "a size is a whole number of bytes"),
+        ("-s -1", "a size is a whole number of bytes"),
+        ("-s 1.5M", "a size is a whole number of bytes"),
+        ("-s 99999999999999999999", "does not fit in 64 bits"),
+        ("-s 17179869184G", "does not fit in 64 bits"),
+        ("-n 0", "a whole number from 1 up"),
+        ("-n -5", "a whole number from 1 up"),
+        ("-D 0", "the time must be above 0"),
+        ("-D -1", "a time is a number of seconds"),
+        ("-D 1e9", "a time is a number of seconds"),
+        ("-D 1000001", "the longest run is 1000000 seconds"),
+        ("-q many", "invalid value 'many' for '--qp <N>'"),
+        ("-q -1", "invalid value '-1' for '--qp <N>'"),
+        ("-u 300", "invalid value '300' for '--qp-timeout <N>'"),
+        ("--seed -1", "invalid value '-1' for '--seed <N>'"),
+        ("--threads both", "[possible values: inline, split]"),
+    ] {
+        assert_refused(options, sentence);
+    }
+}
+
+#[test]
+fn probabilities_outside_zero_and_one_are_refused() {
+    for option in ["--trim", "--drop", "--dup"] {
+        for value in ["101%", "1.5", "5"] {
+            assert_refused(&format!("{option} {value}"), "a probability is 0 to 1, or 0% to 100%");
+        }
+        for value in ["-1%", "nan", "1e-3", "often"] {
+            assert_refused(&format!("{option}={value}"), "a probability is a number such as 0.01 or 1%");
+        }
+    }
+}
+
+#[test]
+fn duration_and_iterations_exclude_each_other() {
+    assert_refused("-n 5 -D 1", "cannot be used with");
+}
+
+#[test]
+fn options_of_later_versions_are_refused() {
+    for options in [
+        "--server",
+        "10.0.0.1",
+        "--lat",
+        "-a",
+        "-b",
+        "-I 64",
+        "-r 16",
+        "-p 18515",
+        "--device loop",
+        "--rhcc",
+        "--icrc",
+        "--cc none",
+        "--rate 10",
+        "--csv out",
+        "--interval 1",
+        "--cores 0",
+        "--link-gbps 10",
+        "--reorder 1%",
+        "--corrupt 1%",
+        "--topology single",
+        "--paths 2",
+        "--lb ecmp",
+        "--pcap out",
+        "--rnr-retry 7",
+    ] {
+        assert_refused(options, "unexpected argument");
+    }
+}
+
+#[test]
+fn operations_of_later_versions_are_refused_by_name() {
+    for op in ["write-imm", "send", "send-imm", "read", "cas", "faa", "sweep", "report", "check"] {
+        let output = bench(&[op, "--size", "64K"]);
+        assert_eq!(output.status.code(), Some(2), "{op}");
+        assert!(stderr(&output).contains(&format!("`{op}` is not available in this version yet")));
+    }
+    let output = bench(&["wriet"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("there is no operation `wriet`"));
+}
+
+#[test]
+fn no_operation_shows_the_usage() {
+    let output = bench(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("Usage: dcp-bench"));
+}
+
+#[test]
+fn version_is_told_with_and_without_an_operation() {
+    for words in [&["-V"][..], &["write", "-V"]] {
+        let output = bench(words);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8(output.stdout).unwrap().trim_end().ends_with(env!("CARGO_PKG_VERSION")));
+    }
+}
+
+#[test]
+fn refusal_is_told_in_json_on_stdout() {
+    for line in ["--mtu 1500 --json -", "--json=- --nonsense"] {
+        let output = write(line);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["tool"], "dcp-bench");
+        assert_eq!(json["error"]["kind"], "usage");
+        assert!(json["error"]["message"].as_str().is_some_and(|m| !m.is_empty() && !m.starts_with("error")));
+    }
+}
+
+#[test]
+fn refusal_is_told_in_the_json_file() {
+    let path = file("refusal.json");
+    let output = bench(&["send", "--json", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(json["error"]["message"], "`send` is not available in this version yet");
+}
+
+#[test]
+fn json_file_that_cannot_be_written_stops_the_run_before_it_starts() {
+    let output = write("--json /nonexistent/out.json");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("cannot write /nonexistent/out.json"));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn reader_that_left_is_no_panic() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
+    command.args(["write", "--mtu", "1500", "--json", "-"]);
+    let status = command.stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}
