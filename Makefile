@@ -1,0 +1,25 @@
+# Two commands on a fresh machine: `make bench` and `make test`. Both install what is missing first.
+
+ARGS ?= write --size 1M
+TEST_ARGS ?=
+
+.PHONY: help setup bench test check
+
+help:
+	@echo 'make bench                      install what is missing, build, run: dcp-bench $(ARGS)'
+	@echo 'make bench ARGS="write -s 64K"  the same with other arguments'
+	@echo 'make test                       install what is missing, run every test'
+	@echo 'make check                      what CI does: format, lints, tests, docs, a short run'
+
+setup:
+	@scripts/setup
+
+bench: setup
+	@cargo build --release --package dcp-bench
+	@cargo run --release --quiet --package dcp-bench -- $(ARGS)
+
+test: setup
+	cargo test --workspace $(TEST_ARGS)
+
+check:
+	@.ci/run
