@@ -1,1 +1,14 @@
 //! Two endpoints, a scripted link and virtual time: the test harness of the core.
+//!
+//! Frames are real bytes and so is memory; only the wire between the hosts is made up. A [`Script`] decides what
+//! becomes of each frame. The harness knows nothing of the endpoints' insides: what it checks, it checks on
+//! completions, counters and bytes.
+#![forbid(unsafe_code)]
+
+mod host;
+mod pair;
+mod script;
+
+pub use host::{Host, MR_VA};
+pub use pair::{Pair, PairConfig, Side, WriteRange};
+pub use script::{Copies, FrameCopy, Lossless, Random, Rates, Rng, Script, fate};

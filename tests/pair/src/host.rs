@@ -1,0 +1,162 @@
+//! One host: an endpoint, its memory and its driver.
+
+use dcp_core::{
+    Access, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Operation, PdId, QpId, RegionId,
+    RxPacket, RxSink, RxVerdict, Segment, Status, TxFrame, TxSink,
+};
+use dcp_wire::{Ipv4Addr, MacAddr, Packet, ParseOptions};
+
+/// Address of the first byte of a host's memory.
+pub const MR_VA: u64 = 0x7000_0000_0000;
+const CQ_DEPTH: usize = 1 << 16;
+
+/// An endpoint with one region of memory that peers may write.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// Region 0.
+    pub memory: Vec<u8>,
+    /// Keys of region 0.
+    pub keys: MrKeys,
+    /// Its protection domain.
+    pub pd: PdId,
+    /// Its completion queue.
+    pub cq: CqId,
+    /// Queue pairs, in the order of creation.
+    pub qps: Vec<QpId>,
+    /// Every completion so far.
+    pub completions: Vec<Completion>,
+    /// Frames that did not parse.
+    pub unparsed: u64,
+    /// When the transmitter is free again.
+    pub(crate) busy_until: Instant,
+}
+
+/// Frames on their way out, as bytes.
+struct Frames<'a> {
+    memory: &'a [u8],
+    room: usize,
+    out: Vec<Vec<u8>>,
+}
+
+impl TxSink for Frames<'_> {
+    fn capacity(&self) -> usize {
+        self.room - self.out.len()
+    }
+
+    fn push(&mut self, frame: TxFrame<'_>) {
+        let header = frame.headers.len();
+        let mut bytes = vec![0; header];
+        dcp_wire::emit(frame.headers, frame.payload_len as usize, &mut bytes);
+        for segment in frame.segments {
+            bytes.extend_from_slice(&self.memory[range(segment)]);
+        }
+        assert_eq!(bytes.len(), header + frame.payload_len as usize, "segments make up the payload");
+        self.out.push(bytes);
+    }
+}
+
+struct Placer<'a> {
+    memory: &'a mut [u8],
+    payload: &'a [u8],
+}
+
+impl RxSink for Placer<'_> {
+    fn place(&mut self, payload_offset: u32, to: Segment) {
+        let from = payload_offset as usize;
+        self.memory[range(&to)].copy_from_slice(&self.payload[from..from + to.len as usize]);
+    }
+}
+
+fn range(segment: &Segment) -> std::ops::Range<usize> {
+    assert_eq!(segment.region, RegionId(0));
+    segment.offset as usize..segment.offset as usize + segment.len as usize
+}
+
+impl Host {
+    /// A host with `memory_len` zero bytes; `number` makes its addresses.
+    pub fn new(number: u8, memory_len: usize, config: impl FnOnce(&mut EndpointConfig)) -> Self {
+        let mac = MacAddr([2, 0, 0, 0, 0, number]);
+        let mut endpoint_config = EndpointConfig::new(mac, Ipv4Addr::new(10, 0, 0, number));
+        endpoint_config.qpn_base = u32::from(number) << 16;
+        config(&mut endpoint_config);
+        let mut endpoint = Endpoint::new(endpoint_config);
+        let pd = endpoint.create_pd();
+        let cq = endpoint.create_cq(CQ_DEPTH).expect("depth in range");
+        let attr = MrAttr {
+            pd,
+            region: RegionId(0),
+            offset: 0,
+            va: MR_VA,
+            len: memory_len as u64,
+            access: Access::ALL,
+        };
+        let keys = endpoint.register(attr).expect("range does not wrap");
+        Self {
+            endpoint,
+            memory: vec![0; memory_len],
+            keys,
+            pd,
+            cq,
+            qps: Vec::new(),
+            completions: Vec::new(),
+            unparsed: 0,
+            busy_until: Instant::ZERO,
+        }
+    }
+
+    /// Frames that leave now, at most `room`.
+    pub fn transmit(&mut self, now: Instant, room: usize) -> Vec<Vec<u8>> {
+        let mut frames = Frames { memory: &self.memory, room, out: Vec::new() };
+        self.endpoint.poll_transmit(now, &mut frames);
+        frames.out
+    }
+
+    /// Takes a frame. A bounced one comes back for the wire.
+    pub fn receive(&mut self, now: Instant, mut frame: Vec<u8>) -> Option<Vec<u8>> {
+        let Ok(packet) = dcp_wire::parse_frame(ParseOptions::default(), &frame) else {
+            self.unparsed += 1;
+            return None;
+        };
+        let start = usize::from(packet.payload_offset);
+        let payload = &frame[start..start + usize::from(packet.payload_len)];
+        let mut placer = Placer { memory: &mut self.memory, payload };
+        match self.endpoint.handle_packet(now, &RxPacket { packet, arrived: now }, &mut placer) {
+            RxVerdict::Bounce(rewrite) => {
+                dcp_wire::bounce(&mut frame, &rewrite).expect("the core bounces DCP frames only");
+                Some(frame)
+            }
+            RxVerdict::Done | RxVerdict::Drop(_) => None,
+        }
+    }
+
+    /// Moves new completions to [`Host::completions`].
+    pub fn collect(&mut self) {
+        let blank = Completion {
+            wr_id: 0,
+            qp: QpId(0),
+            status: Status::Flushed,
+            operation: Operation::Write,
+            byte_len: 0,
+        };
+        let mut batch = [blank; 64];
+        loop {
+            let count = self.endpoint.poll_completions(self.cq, &mut batch);
+            if count == 0 {
+                return;
+            }
+            self.completions.extend_from_slice(&batch[..count]);
+        }
+    }
+
+    /// Work requests that have not completed.
+    pub fn outstanding(&self) -> u32 {
+        self.qps.iter().map(|&qp| self.endpoint.outstanding(qp)).sum()
+    }
+
+    /// How a frame parses, for scripts.
+    pub fn view(frame: &[u8]) -> Packet {
+        dcp_wire::parse_frame(ParseOptions::default(), frame).expect("endpoints emit legal frames")
+    }
+}

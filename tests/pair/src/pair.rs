@@ -1,0 +1,242 @@
+//! Two hosts and the link between them, in virtual time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use dcp_core::{
+    Completion, EndpointConfig, Instant, Peer, PostError, QpConfig, QpId, QpState, SendOp, SendRequest, Sge, Status,
+};
+use dcp_wire::{Msn, PKey};
+
+use crate::host::{Host, MR_VA};
+use crate::script::Script;
+
+/// One of the two hosts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Side {
+    /// The one that connects.
+    Client = 0,
+    /// The other one.
+    Server = 1,
+}
+
+impl Side {
+    /// The other host.
+    #[must_use]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// How a [`Pair`] is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct PairConfig {
+    /// Bytes of memory at each host.
+    pub memory: usize,
+    /// Connected queue pairs.
+    pub qps: usize,
+    /// Changes to each queue pair's defaults.
+    pub qp: fn(&mut QpConfig),
+    /// Changes to each endpoint's defaults.
+    pub endpoint: fn(&mut EndpointConfig),
+    /// First message number, both ways.
+    pub start_msn: Msn,
+    /// Rate of the link in bits per nanosecond.
+    pub link_gbps: u64,
+}
+
+impl Default for PairConfig {
+    fn default() -> Self {
+        Self { memory: 4 << 20, qps: 1, qp: |_| {}, endpoint: |_| {}, start_msn: Msn::ZERO, link_gbps: 100 }
+    }
+}
+
+/// Two endpoints and a link.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Both hosts, by [`Side`].
+    pub hosts: [Host; 2],
+    /// Virtual time.
+    pub now: Instant,
+    flying: BinaryHeap<Reverse<Flight>>,
+    sent: u64,
+    link_gbps: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Flight {
+    at: Instant,
+    order: u64,
+    to: Side,
+    frame: Vec<u8>,
+}
+
+/// Frames that a host may hand to the wire in one poll.
+const ROOM: usize = 8;
+
+impl Pair {
+    /// Two hosts, connected.
+    pub fn new(config: PairConfig) -> Self {
+        let host = |number| Host::new(number, config.memory, config.endpoint);
+        let mut hosts = [host(1), host(2)];
+        for index in 0..config.qps {
+            for host in &mut hosts {
+                let mut qp = QpConfig { start_msn: config.start_msn, ..QpConfig::new(host.pd, host.cq) };
+                (config.qp)(&mut qp);
+                let id = host.endpoint.create_qp(qp).expect("legal queue pair");
+                host.qps.push(id);
+            }
+            let [client, server] = &mut hosts;
+            let pkey = PKey(0x4000 | index as u16);
+            connect(client, server, index, pkey, config.start_msn);
+            connect(server, client, index, pkey, config.start_msn);
+        }
+        Self {
+            hosts,
+            now: Instant::ZERO,
+            flying: BinaryHeap::new(),
+            sent: 0,
+            link_gbps: config.link_gbps,
+        }
+    }
+
+    /// The host on a side.
+    pub fn host(&self, side: Side) -> &Host {
+        &self.hosts[side as usize]
+    }
+
+    /// The host on a side.
+    pub fn host_mut(&mut self, side: Side) -> &mut Host {
+        &mut self.hosts[side as usize]
+    }
+
+    /// Posts a signalled WRITE on queue pair `qp` from `from` in `side`'s memory to `to` in its peer's.
+    ///
+    /// # Errors
+    /// As [`dcp_core::Endpoint::post_send`].
+    pub fn write(&mut self, side: Side, qp: usize, wr_id: u64, range: WriteRange) -> Result<(), PostError> {
+        let rkey = self.host(side.peer()).keys.rkey;
+        let host = self.host_mut(side);
+        let sges = [Sge { va: MR_VA + range.from, len: range.len, lkey: host.keys.lkey }];
+        let op = SendOp::Write { remote_va: MR_VA + range.to, rkey };
+        let id = host.qps[qp];
+        host.endpoint.post_send(id, &SendRequest { wr_id, op, sges: &sges, signalled: true })
+    }
+
+    /// Runs until nothing is under way any more, or until `limit_ns` later. True: all is quiet.
+    pub fn run(&mut self, script: &mut impl Script, limit_ns: u64) -> bool {
+        let end = self.now.after(limit_ns);
+        loop {
+            self.transmit(script);
+            self.hosts.iter_mut().for_each(Host::collect);
+            if self.is_quiet() {
+                return true;
+            }
+            let Some(next) = self.next_event() else { return false };
+            if next > end {
+                self.now = end;
+                return false;
+            }
+            self.now = self.now.max(next);
+            self.deliver(script);
+            for host in &mut self.hosts {
+                host.endpoint.handle_timeout(self.now);
+            }
+        }
+    }
+
+    /// Nothing flies, nothing waits to leave, every work request has completed.
+    pub fn is_quiet(&self) -> bool {
+        self.flying.is_empty()
+            && self.hosts.iter().all(|host| host.outstanding() == 0 && !host.endpoint.has_frames())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let flight = self.flying.peek().map(|Reverse(flight)| flight.at);
+        let timers = self.hosts.iter().filter_map(|host| host.endpoint.next_timeout());
+        let transmitters = self.hosts.iter().filter(|host| host.endpoint.has_frames()).map(|host| host.busy_until);
+        flight.into_iter().chain(timers).chain(transmitters).min()
+    }
+
+    fn transmit(&mut self, script: &mut impl Script) {
+        for side in [Side::Client, Side::Server] {
+            let (now, gbps) = (self.now, self.link_gbps);
+            let host = self.host_mut(side);
+            if host.busy_until > now {
+                continue;
+            }
+            let frames = host.transmit(now, ROOM);
+            let bits: u64 = frames.iter().map(|frame| frame.len() as u64 * 8).sum();
+            host.busy_until = now.after(bits.div_ceil(gbps));
+            for frame in frames {
+                self.fly(side, frame, script);
+            }
+        }
+    }
+
+    /// Puts a frame on the link.
+    pub fn fly(&mut self, from: Side, frame: Vec<u8>, script: &mut impl Script) {
+        for copy in script.copies(from, &Host::view(&frame)) {
+            let mut frame = frame.clone();
+            if copy.trim {
+                let len = dcp_wire::trim(&mut frame).expect("endpoints emit DCP frames");
+                frame.truncate(len);
+            }
+            self.sent += 1;
+            let at = self.now.after(copy.delay_ns);
+            self.flying.push(Reverse(Flight { at, order: self.sent, to: from.peer(), frame }));
+        }
+    }
+
+    fn deliver(&mut self, script: &mut impl Script) {
+        while self.flying.peek().is_some_and(|Reverse(flight)| flight.at <= self.now) {
+            let Some(Reverse(Flight { to, frame, .. })) = self.flying.pop() else { return };
+            let now = self.now;
+            if let Some(bounced) = self.host_mut(to).receive(now, frame) {
+                self.fly(to, bounced, script);
+            }
+        }
+    }
+
+    /// State of a side's queue pair.
+    pub fn state(&self, side: Side, qp: usize) -> QpState {
+        let host = self.host(side);
+        host.endpoint.qp_state(host.qps[qp])
+    }
+
+    /// wr_id and status of a side's completions, in order.
+    pub fn statuses(&self, side: Side) -> Vec<(u64, Status)> {
+        self.host(side).completions.iter().map(|c: &Completion| (c.wr_id, c.status)).collect()
+    }
+}
+
+/// Source offset, destination offset and length of a WRITE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteRange {
+    /// Offset in the writer's memory.
+    pub from: u64,
+    /// Offset in its peer's memory.
+    pub to: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
+fn connect(host: &mut Host, peer: &Host, index: usize, pkey: PKey, start_msn: Msn) {
+    let peer_qp: QpId = peer.qps[index];
+    let number = peer.endpoint.qpn(peer_qp).get() >> 16;
+    let low = u8::try_from(number).expect("host numbers are small");
+    let id = host.qps[index];
+    let peer = Peer {
+        qpn: peer.endpoint.qpn(peer_qp),
+        pkey,
+        mac: dcp_wire::MacAddr([2, 0, 0, 0, 0, low]),
+        ip: dcp_wire::Ipv4Addr::new(10, 0, 0, low),
+        service_port: 17791,
+        start_msn,
+    };
+    host.endpoint.modify_to_rtr(id, peer).expect("a fresh queue pair");
+    host.endpoint.modify_to_rts(id).expect("a connected queue pair");
+}

@@ -1,0 +1,426 @@
+//! The endpoint: all queue pairs of one worker, and the doors to them.
+
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+
+use dcp_wire::{Kind, Qpn};
+
+use crate::completion::Cq;
+use crate::maps::MapPool;
+use crate::memory::Memory;
+use crate::qp::{Progress, Qp, Shared, TimerAction, TurnEnd};
+use crate::wheel::Wheel;
+use crate::{
+    Completion, Counters, CqId, DropReason, EndpointConfig, Instant, ModifyError, MrAttr, MrKeys, PdId, Peer,
+    PostError, QpConfig, QpId, QpState, RegisterError, RxPacket, RxSink, RxVerdict, SendRequest, TxSink, WindowError,
+};
+
+/// A DCP endpoint without IO: commands and packets go in, frames, completions and a next timeout come out.
+///
+/// The driver finishes every [`RxSink::place`] before it calls a `poll_*` method, so that no ACK leaves before
+/// the bytes it speaks of are in place.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    qps: Vec<Qp>,
+    shared: Shared,
+    pds: u32,
+    /// Queue pairs with data to send, in turn.
+    ready: VecDeque<u32>,
+    /// Queue pairs that owe control frames.
+    control: VecDeque<u32>,
+    wheel: Wheel,
+    due: Vec<u32>,
+}
+
+/// Why an object was not created.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CreateError {
+    /// The endpoint's limit is reached.
+    TooMany {
+        /// What there are too many of.
+        what: &'static str,
+        /// The limit.
+        limit: u32,
+    },
+    /// A parameter is outside its range.
+    OutOfRange {
+        /// Its name.
+        what: &'static str,
+        /// As given.
+        value: u64,
+        /// Smallest and largest value.
+        range: (u64, u64),
+    },
+    /// A parameter that must be a power of two is none.
+    NotPowerOfTwo {
+        /// Its name.
+        what: &'static str,
+        /// As given.
+        value: u32,
+    },
+    /// A static window that would stall (C-1).
+    Window(WindowError),
+    /// A PD or CQ that this endpoint does not have.
+    Unknown {
+        /// What it is.
+        what: &'static str,
+    },
+}
+
+impl core::fmt::Display for CreateError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::TooMany { what, limit } => write!(f, "{limit} {what} exist, which is the limit"),
+            Self::OutOfRange { what, value, range: (low, high) } => {
+                write!(f, "{what} {value} is outside {low} … {high}")
+            }
+            Self::NotPowerOfTwo { what, value } => write!(f, "{what} {value} is not a power of two"),
+            Self::Window(error) => error.fmt(f),
+            Self::Unknown { what } => write!(f, "no such {what}"),
+        }
+    }
+}
+
+impl core::error::Error for CreateError {}
+
+/// Queue pairs that the QPN leaves room for.
+const QPS_MAX: u32 = 1 << 20;
+const CQ_DEPTH_MAX: u64 = 1 << 22;
+
+impl Endpoint {
+    /// An endpoint without queue pairs.
+    pub fn new(config: EndpointConfig) -> Self {
+        let shared = Shared {
+            memory: Memory::new(),
+            maps: MapPool::new(config.map_words_max),
+            cqs: Vec::new(),
+            counters: Counters::default(),
+            config,
+        };
+        Self {
+            qps: Vec::new(),
+            shared,
+            pds: 0,
+            ready: VecDeque::new(),
+            control: VecDeque::new(),
+            wheel: Wheel::new(),
+            due: Vec::new(),
+        }
+    }
+
+    // Commands.
+
+    /// A new protection domain.
+    pub fn create_pd(&mut self) -> PdId {
+        self.pds += 1;
+        PdId(self.pds - 1)
+    }
+
+    /// A completion queue for `depth` completions.
+    ///
+    /// # Errors
+    /// `depth` is 0 or beyond 2^22.
+    pub fn create_cq(&mut self, depth: usize) -> Result<CqId, CreateError> {
+        check_range("completion queue depth", depth as u64, (1, CQ_DEPTH_MAX))?;
+        self.shared.cqs.push(Cq::new(depth));
+        Ok(CqId(self.shared.cqs.len() as u32 - 1))
+    }
+
+    /// Makes a range of memory known to peers and work requests.
+    ///
+    /// # Errors
+    /// The range wraps, or there are too many.
+    pub fn register(&mut self, attr: MrAttr) -> Result<MrKeys, RegisterError> {
+        self.shared.memory.register(attr)
+    }
+
+    /// Forgets a range; false if the keys name none.
+    pub fn deregister(&mut self, keys: MrKeys) -> bool {
+        self.shared.memory.deregister(keys)
+    }
+
+    /// A queue pair in state [`QpState::Init`].
+    ///
+    /// # Errors
+    /// A parameter is out of range, or there are too many queue pairs.
+    pub fn create_qp(&mut self, config: QpConfig) -> Result<QpId, CreateError> {
+        self.check_qp(&config)?;
+        let index = self.qps.len() as u32;
+        let limit = self.shared.config.qps_max.min(QPS_MAX);
+        if index >= limit {
+            return Err(CreateError::TooMany { what: "queue pairs", limit });
+        }
+        let qpn = Qpn::from_low_bits(self.shared.config.qpn_base + index);
+        self.qps.push(Qp::new(QpId(index), qpn, config, &self.shared));
+        let count = self.qps.len();
+        self.wheel.grow(count);
+        self.ready.reserve(count - self.ready.len());
+        self.control.reserve(count - self.control.len());
+        Ok(QpId(index))
+    }
+
+    fn check_qp(&self, config: &QpConfig) -> Result<(), CreateError> {
+        if config.pd.0 >= self.pds {
+            return Err(CreateError::Unknown { what: "protection domain" });
+        }
+        if config.send_cq.index() >= self.shared.cqs.len() {
+            return Err(CreateError::Unknown { what: "completion queue" });
+        }
+        check_range("send queue depth", config.send_depth.into(), (1, 1 << 15))?;
+        check_range("MTU", config.mtu.into(), (256, 8192))?;
+        check_range("window", config.window.into(), (1, 1 << 15))?;
+        check_range("timeout exponent", config.timeout_exponent.into(), (0, 31))?;
+        check_range("retry count", config.retry_cnt.into(), (0, 7))?;
+        check_range("RetransQ length", config.retrans_max.into(), (1, u32::MAX.into()))?;
+        check_range("traffic class", config.class.into(), (0, 15))?;
+        if !config.window.is_power_of_two() {
+            return Err(CreateError::NotPowerOfTwo { what: "window", value: config.window });
+        }
+        config.check_window(0).map_err(CreateError::Window)
+    }
+
+    /// Connects a queue pair: it receives and answers from now on.
+    ///
+    /// # Errors
+    /// It is not in state `Init`.
+    pub fn modify_to_rtr(&mut self, qp: QpId, peer: Peer) -> Result<(), ModifyError> {
+        self.qps[qp.index()].to_rtr(peer)
+    }
+
+    /// Lets a connected queue pair send.
+    ///
+    /// # Errors
+    /// It is not in state `Rtr`.
+    pub fn modify_to_rts(&mut self, qp: QpId) -> Result<(), ModifyError> {
+        self.qps[qp.index()].to_rts()
+    }
+
+    /// Posts a work request. One posted to a queue pair in Error is flushed.
+    ///
+    /// # Errors
+    /// It was not taken: the queue is full, or the request is malformed.
+    pub fn post_send(&mut self, qp: QpId, request: &SendRequest<'_>) -> Result<(), PostError> {
+        let pair = self.qps.get_mut(qp.index()).ok_or(PostError::UnknownQp)?;
+        pair.post_send(request, &mut self.shared)?;
+        self.wake(qp.0);
+        Ok(())
+    }
+
+    // Inputs.
+
+    /// Takes a received frame.
+    pub fn handle_packet<S: RxSink>(&mut self, now: Instant, rx: &RxPacket, sink: &mut S) -> RxVerdict {
+        let number = rx.packet.headers.dest_qpn.get().wrapping_sub(self.shared.config.qpn_base);
+        let Some(qp) = self.qps.get_mut(number as usize) else {
+            return RxVerdict::Drop(self.shared.count_drop(DropReason::UnknownQp));
+        };
+        let verdict = match qp.check_origin(&rx.packet) {
+            Ok(()) => dispatch(qp, now, rx, &mut self.shared, sink),
+            Err(reason) => Err(reason),
+        };
+        if qp.owes_control() && !qp.control_listed {
+            qp.control_listed = true;
+            self.control.push_back(number);
+        }
+        match verdict {
+            Ok(RxVerdict::Done) if matches!(rx.packet.headers.kind, Kind::Data(_)) => RxVerdict::Done,
+            Ok(verdict) => {
+                self.wake(number);
+                self.arm(number);
+                verdict
+            }
+            Err(reason) => {
+                self.wake(number);
+                RxVerdict::Drop(self.shared.count_drop(reason))
+            }
+        }
+    }
+
+    /// Lets timers run out that are due.
+    #[inline]
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.wheel.is_due(now) {
+            self.run_timers(now);
+        }
+    }
+
+    fn run_timers(&mut self, now: Instant) {
+        let mut due = std::mem::take(&mut self.due);
+        self.wheel.advance(now, &mut due);
+        for number in due.drain(..) {
+            let action = self.qps[number as usize].handle_timeout(now, &mut self.shared);
+            if action != TimerAction::Nothing {
+                self.list_control(number);
+            }
+            if action == TimerAction::Data {
+                self.wake(number);
+            }
+            self.arm(number);
+        }
+        self.due = due;
+    }
+
+    /// T-8: the driver was away for `gap_ns` and could neither send nor receive. Coarse timers whose timeout is
+    /// below four times that start again instead of running out. To be called before [`Endpoint::handle_timeout`].
+    #[cold]
+    pub fn handle_gap(&mut self, now: Instant, gap_ns: u64) {
+        let put_off = self.qps.iter_mut().filter_map(|qp| qp.handle_gap(now, gap_ns).then_some(())).count();
+        self.shared.counters.gaps += put_off as u64;
+    }
+
+    // Outputs.
+
+    /// Hands frames to the sink while it has room (T-2). `now` is read after the last input: R-14's t3.
+    pub fn poll_transmit<S: TxSink>(&mut self, now: Instant, sink: &mut S) {
+        while let Some(&number) = self.control.front() {
+            let qp = &mut self.qps[number as usize];
+            if !qp.transmit_control(now, &mut self.shared, sink) {
+                return;
+            }
+            qp.control_listed = false;
+            self.control.pop_front();
+        }
+        while sink.capacity() > 0 {
+            let Some(number) = self.ready.pop_front() else { return };
+            let qp = &mut self.qps[number as usize];
+            let end = qp.turn(now, &mut self.shared, sink);
+            qp.ready = end == TurnEnd::More;
+            if qp.ready {
+                self.ready.push_back(number);
+            }
+            if !self.wheel.is_armed(number) {
+                self.arm(number);
+            }
+        }
+    }
+
+    /// Takes completions out of a queue, oldest first; returns how many.
+    pub fn poll_completions(&mut self, cq: CqId, out: &mut [Completion]) -> usize {
+        self.shared.cqs.get_mut(cq.index()).map_or(0, |queue| queue.poll(out))
+    }
+
+    /// When [`Endpoint::handle_timeout`] has to be called next; earlier calls do no harm.
+    #[inline]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.wheel.next_timeout()
+    }
+
+    // Getters.
+
+    /// Counters since creation.
+    pub const fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+
+    /// Number of a queue pair on the wire.
+    pub fn qpn(&self, qp: QpId) -> Qpn {
+        self.qps[qp.index()].qpn()
+    }
+
+    /// State of a queue pair.
+    pub fn qp_state(&self, qp: QpId) -> QpState {
+        self.qps[qp.index()].state()
+    }
+
+    /// Bytes that a queue pair has in flight, as far as it knows (T-12).
+    pub fn in_flight(&self, qp: QpId) -> u64 {
+        self.qps[qp.index()].in_flight()
+    }
+
+    /// Work requests posted and not completed.
+    pub fn outstanding(&self, qp: QpId) -> u32 {
+        self.qps[qp.index()].outstanding()
+    }
+
+    /// Whether completions were lost because the queue was full.
+    pub fn cq_overflowed(&self, cq: CqId) -> bool {
+        self.shared.cqs[cq.index()].overflowed()
+    }
+
+    /// Whether a timer of the queue pair is armed.
+    pub fn has_timer(&self, qp: QpId) -> bool {
+        self.wheel.is_armed(qp.0)
+    }
+
+    /// Whether frames wait to be sent.
+    pub fn has_frames(&self) -> bool {
+        !self.control.is_empty() || !self.ready.is_empty()
+    }
+
+    /// Words of the map pool that are not in use.
+    pub fn map_words_left(&self) -> usize {
+        self.shared.maps.words_left()
+    }
+
+    /// A hash of everything that decides the endpoint's future: times relative to `now`, no statistics.
+    pub fn state_hash(&self, now: Instant) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        for qp in &self.qps {
+            qp.state_hash(now, &mut hasher);
+        }
+        (&self.shared.memory, &self.shared.maps, &self.shared.cqs).hash(&mut hasher);
+        (&self.ready, &self.control).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    // Lists and timers.
+
+    /// Puts a queue pair on the list of those with data, if it has any that may leave.
+    #[inline]
+    fn wake(&mut self, number: u32) {
+        let qp = &mut self.qps[number as usize];
+        if !qp.ready && qp.wants_turn() {
+            qp.ready = true;
+            self.ready.push_back(number);
+        }
+    }
+
+    fn list_control(&mut self, number: u32) {
+        let qp = &mut self.qps[number as usize];
+        if qp.owes_control() && !qp.control_listed {
+            qp.control_listed = true;
+            self.control.push_back(number);
+        }
+    }
+
+    fn arm(&mut self, number: u32) {
+        if let Some(deadline) = self.qps[number as usize].deadline() {
+            self.wheel.arm_by(number, deadline);
+        }
+    }
+}
+
+fn check_range(what: &'static str, value: u64, range: (u64, u64)) -> Result<(), CreateError> {
+    if value < range.0 || value > range.1 { Err(CreateError::OutOfRange { what, value, range }) } else { Ok(()) }
+}
+
+/// Hands a frame of a known connection to the half of the queue pair that it is for.
+#[inline]
+fn dispatch<S: RxSink>(
+    qp: &mut Qp,
+    now: Instant,
+    rx: &RxPacket,
+    shared: &mut Shared,
+    sink: &mut S,
+) -> Result<RxVerdict, DropReason> {
+    match &rx.packet.headers.kind {
+        Kind::Data(data) => qp.handle_data(rx, data, shared, sink)?,
+        Kind::HeaderOnly(header) if header.returned => qp.handle_returned(now, header, shared)?,
+        Kind::HeaderOnly(header) => return qp.handle_header(header, shared).map(RxVerdict::Bounce).inspect(|_| {
+            shared.counters.ho_bounced += 1;
+        }),
+        Kind::Ack(ack) => {
+            let progress = Progress { emsn: ack.emsn, received: ack.received };
+            match ack.nak {
+                None => qp.handle_ack(now, progress, shared)?,
+                Some(nak) => qp.handle_nak(now, progress, nak, shared)?,
+            }
+        }
+        Kind::Probe(probe) => qp.handle_probe(rx, probe),
+        Kind::ProbeAck(answer) => {
+            qp.handle_ack(now, Progress { emsn: answer.emsn, received: answer.received }, shared)?;
+        }
+        Kind::Cnp => return Err(DropReason::Unsupported),
+    }
+    Ok(RxVerdict::Done)
+}

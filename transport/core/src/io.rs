@@ -1,0 +1,64 @@
+//! What crosses the border between the core and its driver.
+
+use dcp_wire::{BounceRewrite, Headers, Packet};
+
+use crate::{DropReason, Instant, RegionId};
+
+/// A range of memory that the driver knows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Segment {
+    /// The block of memory.
+    pub region: RegionId,
+    /// Offset of the first byte in it.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+/// A received frame: parsed headers, never bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct RxPacket {
+    /// What the frame says.
+    pub packet: Packet,
+    /// R-14's t2: when the NIC received it, or the last time the receive queue was seen empty.
+    pub arrived: Instant,
+}
+
+/// What the driver must do with the frame after [`crate::Endpoint::handle_packet`].
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RxVerdict {
+    /// Used up: free it.
+    Done,
+    /// Rewrite it in place and send it back.
+    Bounce(BounceRewrite),
+    /// Free it; the reason is counted already.
+    Drop(DropReason),
+}
+
+/// Where the bytes of a received frame go.
+pub trait RxSink {
+    /// Copies `to.len` payload bytes from `payload_offset` on into `to`. Called once per segment touched, only
+    /// with ranges inside a registered region.
+    fn place(&mut self, payload_offset: u32, to: Segment);
+}
+
+/// A frame to send: its headers and the segments that make up its payload, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct TxFrame<'a> {
+    /// Everything before the payload.
+    pub headers: &'a Headers,
+    /// Payload bytes: the sum of the segments' lengths.
+    pub payload_len: u32,
+    /// Payload.
+    pub segments: &'a [Segment],
+}
+
+/// Where frames go.
+pub trait TxSink {
+    /// Frames that can be pushed now: their buffers, all segments, are already in hand.
+    fn capacity(&self) -> usize;
+
+    /// Takes a frame. Called at most [`TxSink::capacity`] times; cannot fail.
+    fn push(&mut self, frame: TxFrame<'_>);
+}

@@ -1,0 +1,78 @@
+//! RetransQ: packets that came back as headers and wait to be resent.
+
+use std::collections::VecDeque;
+
+use dcp_wire::{Generation, Msn, PacketName, Psn};
+
+/// A bounded first-in-first-out queue of packet names, 8 bytes each; room is taken as it is needed.
+#[derive(Clone, Hash, Debug)]
+pub(super) struct RetransQ {
+    entries: VecDeque<u64>,
+    max: usize,
+}
+
+impl RetransQ {
+    pub(super) fn new(max: usize) -> Self {
+        Self { entries: VecDeque::new(), max }
+    }
+
+    /// Adds a packet; false if the queue is full (T-5).
+    #[must_use]
+    pub(super) fn push(&mut self, name: PacketName) -> bool {
+        if self.entries.len() == self.max {
+            return false;
+        }
+        self.entries.push_back(pack(name));
+        true
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<PacketName> {
+        self.entries.pop_front().map(unpack)
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+fn pack(name: PacketName) -> u64 {
+    u64::from(name.msn.get()) | u64::from(name.psn.get()) << 24 | u64::from(name.generation.get()) << 48
+}
+
+fn unpack(entry: u64) -> PacketName {
+    PacketName {
+        msn: Msn::from_low_bits(entry as u32),
+        psn: Psn::from_low_bits((entry >> 24) as u32),
+        generation: Generation::from_low_bits((entry >> 48) as u16),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(msn: u32, psn: u32, generation: u16) -> PacketName {
+        PacketName {
+            msn: Msn::from_low_bits(msn),
+            psn: Psn::from_low_bits(psn),
+            generation: Generation::from_low_bits(generation),
+        }
+    }
+
+    #[test]
+    fn t5_entries_come_back_unchanged_and_the_queue_is_bounded() {
+        let mut queue = RetransQ::new(2);
+        let (first, second) = (name(0xFF_FFFF, 0, 0xFFF), name(0, 0xFF_FFFF, 0));
+        assert!(queue.push(first) && queue.push(second));
+        assert!(!queue.push(first));
+        assert_eq!(queue.pop(), Some(first));
+        assert_eq!(queue.pop(), Some(second));
+        assert!(queue.is_empty() && queue.pop().is_none());
+    }
+}

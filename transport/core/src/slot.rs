@@ -1,0 +1,201 @@
+//! The tracking slot of one message: 16 bytes, whatever the degree of reordering.
+
+use dcp_wire::Generation;
+
+use crate::maps::MapId;
+use crate::mix::Mixer;
+
+/// Packed: generation 12, counter 24, expected 24 and state 3 bits; then the fingerprint, a map or a code.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub(crate) struct Slot {
+    word: u64,
+    detail: u64,
+}
+
+const _: () = assert!(size_of::<Slot>() == 16);
+
+/// What a slot knows of its message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum SlotState {
+    /// Counting packets of one generation; a fresh slot has counted none.
+    Counting = 0,
+    /// A packet came twice while another is missing; waits for a restart.
+    Poisoned = 1,
+    /// Tracked exactly since its first restart; `detail` is the map.
+    Mapped = 2,
+    /// All packets are placed.
+    Complete = 3,
+    /// A check failed; `detail` is the code.
+    Failed = 4,
+}
+
+/// Answer of [`Slot::count`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Counted {
+    More,
+    Complete,
+    /// As many as expected, but not the right ones.
+    Torn,
+}
+
+const GENERATION_SHIFT: u32 = 0;
+const COUNTER_SHIFT: u32 = 12;
+const EXPECTED_SHIFT: u32 = 36;
+const STATE_SHIFT: u32 = 60;
+const MASK_12: u64 = (1 << 12) - 1;
+const MASK_24: u64 = (1 << 24) - 1;
+
+impl Slot {
+    #[inline]
+    pub(crate) const fn state(&self) -> SlotState {
+        match self.word >> STATE_SHIFT {
+            0 => SlotState::Counting,
+            1 => SlotState::Poisoned,
+            2 => SlotState::Mapped,
+            3 => SlotState::Complete,
+            _ => SlotState::Failed,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn generation(&self) -> Generation {
+        Generation::from_low_bits((self.word >> GENERATION_SHIFT & MASK_12) as u16)
+    }
+
+    #[inline]
+    pub(crate) const fn counter(&self) -> u32 {
+        (self.word >> COUNTER_SHIFT & MASK_24) as u32
+    }
+
+    /// Packets of the message; 0 while unknown.
+    #[inline]
+    pub(crate) const fn expected(&self) -> u32 {
+        (self.word >> EXPECTED_SHIFT & MASK_24) as u32
+    }
+
+    #[inline]
+    pub(crate) fn set_expected(&mut self, packets: u32) {
+        self.word = self.word & !(MASK_24 << EXPECTED_SHIFT) | u64::from(packets) << EXPECTED_SHIFT;
+    }
+
+    #[inline]
+    fn set_state(&mut self, state: SlotState) {
+        self.word = self.word & !(0xF << STATE_SHIFT) | (state as u64) << STATE_SHIFT;
+    }
+
+    #[inline]
+    pub(crate) fn complete(&mut self) {
+        self.set_state(SlotState::Complete);
+    }
+
+    pub(crate) fn poison(&mut self) {
+        self.set_state(SlotState::Poisoned);
+    }
+
+    pub(crate) fn fail(&mut self, code: u8) {
+        self.set_state(SlotState::Failed);
+        self.detail = u64::from(code);
+    }
+
+    /// Code of a failed slot.
+    pub(crate) const fn failure(&self) -> u8 {
+        self.detail as u8
+    }
+
+    /// Starts counting afresh in a newer generation; what is expected stays known.
+    pub(crate) fn restart(&mut self, generation: Generation) {
+        self.word = self.word & MASK_24 << EXPECTED_SHIFT | u64::from(generation.get()) << GENERATION_SHIFT;
+        self.detail = 0;
+    }
+
+    /// Hands tracking over to a map, which ignores generations.
+    pub(crate) fn track_exactly(&mut self, map: MapId) {
+        self.set_state(SlotState::Mapped);
+        self.detail = u64::from(map.0);
+    }
+
+    /// Map of a mapped slot.
+    pub(crate) const fn map(&self) -> MapId {
+        MapId(self.detail as u32)
+    }
+
+    /// counts packet `psn` of the slot's generation. With h the mixer, the fingerprint is the sum of
+    /// h(psn) − h(counter): zero exactly when the packets counted are 0 … n − 1, but for 2^-64.
+    #[inline]
+    pub(crate) fn count(&mut self, psn: u32) -> Counted {
+        let counter = self.counter();
+        if psn != counter {
+            let moved = Mixer::mix(u64::from(psn)).wrapping_sub(Mixer::mix(u64::from(counter)));
+            self.detail = self.detail.wrapping_add(moved);
+        }
+        self.word += 1 << COUNTER_SHIFT;
+        let expected = self.expected();
+        if expected == 0 || counter + 1 < expected {
+            return Counted::More;
+        }
+        if counter + 1 == expected && self.detail == 0 { Counted::Complete } else { Counted::Torn }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn shuffled(n: u32, seed: u64) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..n).collect();
+        for i in (1..n as usize).rev() {
+            order.swap(i, Mixer::mix(seed << 20 | i as u64) as usize % (i + 1));
+        }
+        order
+    }
+
+    #[test]
+    fn any_order_of_all_packets_completes_at_the_last_one() {
+        for seed in 0..300 {
+            let n = 1 + (seed as u32 * 7) % 97;
+            let mut slot = Slot::default();
+            slot.set_expected(n);
+            let order = shuffled(n, seed);
+            for (i, &psn) in order.iter().enumerate() {
+                let last = i + 1 == order.len();
+                assert_eq!(slot.count(psn), if last { Counted::Complete } else { Counted::More });
+            }
+        }
+    }
+
+    #[test]
+    fn a_duplicate_in_place_of_a_missing_packet_is_torn_as_the_set_says() {
+        for seed in 0..2000u64 {
+            let n = 2 + Mixer::mix(seed) as u32 % 30;
+            let mut slot = Slot::default();
+            slot.set_expected(n);
+            let mut set = BTreeSet::new();
+            for draw in 0..n {
+                let psn = Mixer::mix(seed << 16 | u64::from(draw)) as u32 % n;
+                set.insert(psn);
+                let counted = slot.count(psn);
+                match draw + 1 == n {
+                    false => assert_eq!(counted, Counted::More),
+                    true if set.len() == n as usize => assert_eq!(counted, Counted::Complete),
+                    true => assert_eq!(counted, Counted::Torn),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fields_do_not_bleed_into_each_other() {
+        let mut slot = Slot::default();
+        slot.restart(Generation::from_low_bits(0xFFF));
+        slot.set_expected(0xFF_FFFF);
+        slot.count(0);
+        slot.poison();
+        assert_eq!(slot.generation().get(), 0xFFF);
+        assert_eq!((slot.counter(), slot.expected()), (1, 0xFF_FFFF));
+        assert_eq!(slot.state(), SlotState::Poisoned);
+        slot.restart(Generation::ZERO);
+        assert_eq!((slot.counter(), slot.expected(), slot.state()), (0, 0xFF_FFFF, SlotState::Counting));
+    }
+}
