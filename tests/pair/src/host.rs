@@ -1,8 +1,8 @@
 //! One host: an endpoint, its memory and its driver.
 
 use dcp_core::{
-    Access, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Operation, PdId, QpId, RegionId,
-    RxPacket, RxSink, RxVerdict, Segment, Status, TxFrame, TxSink,
+    Access, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Operation, PdId, QpId,
+    RegionId, RxPacket, RxSink, RxVerdict, Segment, Status, TxFrame, TxSink,
 };
 use dcp_wire::{Ipv4Addr, MacAddr, Packet, ParseOptions};
 

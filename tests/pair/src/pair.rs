@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dcp_core::{
-    Completion, EndpointConfig, Instant, Peer, PostError, QpConfig, QpId, QpState, SendOp, SendRequest, Sge, Status,
+    Completion, EndpointConfig, Instant, Peer, PostError, QpConfig, QpId, QpState, SendOp, SendRequest, Sge,
+    Status,
 };
 use dcp_wire::{Msn, PKey};
 
@@ -94,13 +95,7 @@ impl Pair {
             connect(client, server, index, pkey, config.start_msn);
             connect(server, client, index, pkey, config.start_msn);
         }
-        Self {
-            hosts,
-            now: Instant::ZERO,
-            flying: BinaryHeap::new(),
-            sent: 0,
-            link_gbps: config.link_gbps,
-        }
+        Self { hosts, now: Instant::ZERO, flying: BinaryHeap::new(), sent: 0, link_gbps: config.link_gbps }
     }
 
     /// The host on a side.
@@ -157,7 +152,8 @@ impl Pair {
     fn next_event(&self) -> Option<Instant> {
         let flight = self.flying.peek().map(|Reverse(flight)| flight.at);
         let timers = self.hosts.iter().filter_map(|host| host.endpoint.next_timeout());
-        let transmitters = self.hosts.iter().filter(|host| host.endpoint.has_frames()).map(|host| host.busy_until);
+        let transmitters =
+            self.hosts.iter().filter(|host| host.endpoint.has_frames()).map(|host| host.busy_until);
         flight.into_iter().chain(timers).chain(transmitters).min()
     }
 

@@ -59,7 +59,10 @@ pub mod fate {
 
     /// Arrives twice.
     pub fn twice() -> Copies {
-        smallvec![FrameCopy { delay_ns: DELAY_NS, trim: false }, FrameCopy { delay_ns: 2 * DELAY_NS, trim: false }]
+        smallvec![
+            FrameCopy { delay_ns: DELAY_NS, trim: false },
+            FrameCopy { delay_ns: 2 * DELAY_NS, trim: false }
+        ]
     }
 }
 

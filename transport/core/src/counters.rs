@@ -118,6 +118,8 @@ impl Counters {
 
     /// Data packets that brought nothing new.
     pub const fn duplicates(&self) -> u64 {
-        self.dropped(DropReason::OldMessage) + self.dropped(DropReason::Settled) + self.dropped(DropReason::Duplicate)
+        self.dropped(DropReason::OldMessage)
+            + self.dropped(DropReason::Settled)
+            + self.dropped(DropReason::Duplicate)
     }
 }

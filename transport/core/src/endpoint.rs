@@ -12,7 +12,8 @@ use crate::qp::{Progress, Qp, Shared, TimerAction, TurnEnd};
 use crate::wheel::Wheel;
 use crate::{
     Completion, Counters, CqId, DropReason, EndpointConfig, Instant, ModifyError, MrAttr, MrKeys, PdId, Peer,
-    PostError, QpConfig, QpId, QpState, RegisterError, RxPacket, RxSink, RxVerdict, SendRequest, TxSink, WindowError,
+    PostError, QpConfig, QpId, QpState, RegisterError, RxPacket, RxSink, RxVerdict, SendRequest, TxSink,
+    WindowError,
 };
 
 /// A DCP endpoint without IO: commands and packets go in, frames, completions and a next timeout come out.
@@ -391,7 +392,11 @@ impl Endpoint {
 }
 
 fn check_range(what: &'static str, value: u64, range: (u64, u64)) -> Result<(), CreateError> {
-    if value < range.0 || value > range.1 { Err(CreateError::OutOfRange { what, value, range }) } else { Ok(()) }
+    if value < range.0 || value > range.1 {
+        Err(CreateError::OutOfRange { what, value, range })
+    } else {
+        Ok(())
+    }
 }
 
 /// Hands a frame of a known connection to the half of the queue pair that it is for.
@@ -406,9 +411,11 @@ fn dispatch<S: RxSink>(
     match &rx.packet.headers.kind {
         Kind::Data(data) => qp.handle_data(rx, data, shared, sink)?,
         Kind::HeaderOnly(header) if header.returned => qp.handle_returned(now, header, shared)?,
-        Kind::HeaderOnly(header) => return qp.handle_header(header, shared).map(RxVerdict::Bounce).inspect(|_| {
-            shared.counters.ho_bounced += 1;
-        }),
+        Kind::HeaderOnly(header) => {
+            return qp.handle_header(header, shared).map(RxVerdict::Bounce).inspect(|_| {
+                shared.counters.ho_bounced += 1;
+            });
+        }
         Kind::Ack(ack) => {
             let progress = Progress { emsn: ack.emsn, received: ack.received };
             match ack.nak {

@@ -21,7 +21,8 @@ pub struct Access {
 
 impl Access {
     /// Everything.
-    pub const ALL: Self = Self { remote_write: true, remote_read: true, remote_atomic: true, local_write: true };
+    pub const ALL: Self =
+        Self { remote_write: true, remote_read: true, remote_atomic: true, local_write: true };
 }
 
 /// A range to register.

@@ -35,7 +35,13 @@ struct Node {
 
 impl Wheel {
     pub(crate) fn new() -> Self {
-        Self { heads: [[NONE; SLOTS]; LEVELS], occupied: [0; LEVELS], nodes: Vec::new(), current: 0, next: u64::MAX }
+        Self {
+            heads: [[NONE; SLOTS]; LEVELS],
+            occupied: [0; LEVELS],
+            nodes: Vec::new(),
+            current: 0,
+            next: u64::MAX,
+        }
     }
 
     /// Makes room for timers 0 … `count` − 1.

@@ -7,8 +7,8 @@ use common::*;
 use dcp_core::{DropReason, QpConfig, QpState, Status};
 use dcp_pair::{Host, Lossless, MR_VA, Pair, PairConfig, Side, WriteRange, fate};
 use dcp_wire::{
-    Ack, Data, DataOp, DataOpcode, Generation, HeaderOnly, Headers, Kind, Msn, Nak, NakCode, PKey, Packet, PacketName,
-    Part, Psn, Qpn, RegionKey, Reth, Stream,
+    Ack, Data, DataOp, DataOpcode, Generation, HeaderOnly, Headers, Kind, Msn, Nak, NakCode, PKey, Packet,
+    PacketName, Part, Psn, Qpn, RegionKey, Reth, Stream,
 };
 
 const MTU: u32 = 1024;
@@ -57,11 +57,7 @@ fn write_kind(name: PacketName, reth: Reth, part: Part<dcp_wire::WriteImm>) -> K
 }
 
 fn name(msn: u32, psn: u32) -> PacketName {
-    PacketName {
-        msn: Msn::from_low_bits(msn),
-        psn: Psn::from_low_bits(psn),
-        generation: Generation::ZERO,
-    }
+    PacketName { msn: Msn::from_low_bits(msn), psn: Psn::from_low_bits(psn), generation: Generation::ZERO }
 }
 
 fn drops(pair: &Pair, side: Side, reason: DropReason) -> u64 {
@@ -126,7 +122,12 @@ fn a3_message_numbers_outside_the_window_are_dropped() {
     let rkey = pair.host(Side::Server).keys.rkey;
     let reth = Reth { va: MR_VA, rkey, dma_len: 1 };
     for msn in [9, 10, 0x7F_FFFF, 0x80_0001, 0] {
-        inject(&mut pair, Side::Server, Headers { kind: write_kind(name(msn, 0), reth, Part::Only(None)), ..headers }, 1);
+        inject(
+            &mut pair,
+            Side::Server,
+            Headers { kind: write_kind(name(msn, 0), reth, Part::Only(None)), ..headers },
+            1,
+        );
     }
     assert_eq!(drops(&pair, Side::Server, DropReason::BeyondWindow), 3);
     assert_eq!(drops(&pair, Side::Server, DropReason::OldMessage), 2);
@@ -144,7 +145,8 @@ fn c6_forged_acks_never_complete_a_request() {
     let sent = pair.host_mut(Side::Client).transmit(dcp_core::Instant::from_ns(1), 1);
     assert_eq!(sent.len(), 1);
     for emsn in [2, 3, 4, 0, 1 << 23, (1 << 23) + 1, 0xFF_FFFF] {
-        let ack = Ack { stream: Stream::Requests, emsn: Msn::from_low_bits(emsn), received: 1 << 20, nak: None };
+        let ack =
+            Ack { stream: Stream::Requests, emsn: Msn::from_low_bits(emsn), received: 1 << 20, nak: None };
         inject(&mut pair, Side::Client, Headers { kind: Kind::Ack(ack), ..back }, 0);
     }
     pair.host_mut(Side::Client).collect();
@@ -201,7 +203,9 @@ fn c11_ack_that_overtakes_a_queued_resend_leaves_nothing_in_flight() {
     // The header of packet 0 is bounced late, twice: the second copy comes when the message is done.
     let mut trimmed = false;
     let mut script = |_: Side, packet: &Packet| match packet.headers.kind {
-        Kind::Data(data) if data.name.psn.get() == 0 && !std::mem::replace(&mut trimmed, true) => fate::trim(),
+        Kind::Data(data) if data.name.psn.get() == 0 && !std::mem::replace(&mut trimmed, true) => {
+            fate::trim()
+        }
         Kind::HeaderOnly(header) if header.returned => {
             [fate::deliver()[0], fate::late(5_000_000)[0]].into_iter().collect()
         }

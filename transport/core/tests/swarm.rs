@@ -47,7 +47,13 @@ fn configure(rng: &mut Rng) -> PairConfig {
     };
     let start_msn = Msn::from_low_bits(rng.pick(&[0, 0xFF_FFFE, 0x7F_FFF8, 12345]));
     let link_gbps = rng.pick(&[1, 10, 100]);
-    PairConfig { memory: 1 << 18, qp: rng.pick(&[window, tight, free]), start_msn, link_gbps, ..PairConfig::default() }
+    PairConfig {
+        memory: 1 << 18,
+        qp: rng.pick(&[window, tight, free]),
+        start_msn,
+        link_gbps,
+        ..PairConfig::default()
+    }
 }
 
 /// WRITEs of one seed to places that do not overlap, in a random order of places.
@@ -131,7 +137,9 @@ fn every_seed_delivers_each_write_once_and_byte_exact() {
         match run_seed(seed) {
             Ok(()) => {}
             Err(error) if error == "retries exceeded" => exhausted += 1,
-            Err(error) => panic!("seed {seed}: {error}\nrepeat: DCP_SEED={seed} cargo test -p dcp-core --test swarm"),
+            Err(error) => {
+                panic!("seed {seed}: {error}\nrepeat: DCP_SEED={seed} cargo test -p dcp-core --test swarm")
+            }
         }
     }
     println!("{exhausted} of {count} seeds used up their retries");

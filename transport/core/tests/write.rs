@@ -47,7 +47,11 @@ fn trimmed_packet_is_resent_once() {
     let mut pair = pair(with_mtu(1024));
     let mut trimmed = false;
     let mut script = |_: Side, packet: &Packet| {
-        if psn(packet) == Some(3) && !std::mem::replace(&mut trimmed, true) { fate::trim() } else { fate::deliver() }
+        if psn(packet) == Some(3) && !std::mem::replace(&mut trimmed, true) {
+            fate::trim()
+        } else {
+            fate::deliver()
+        }
     };
     write_and_check(&mut pair, 8 * 1024, &mut script);
     let client = pair.host(Side::Client).endpoint.counters();
@@ -157,7 +161,10 @@ fn c7_retry_count_starts_again_after_progress() {
         pair.write(Side::Client, 0, wr_id, WriteRange { from: 0, to: 0, len: 100 }).unwrap();
     }
     assert!(pair.run(&mut script, LONG));
-    assert_eq!(pair.statuses(Side::Client), [(0, Status::Success), (1, Status::Success), (2, Status::Success)]);
+    assert_eq!(
+        pair.statuses(Side::Client),
+        [(0, Status::Success), (1, Status::Success), (2, Status::Success)]
+    );
     assert_at_rest(&pair);
 }
 

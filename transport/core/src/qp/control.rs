@@ -49,7 +49,12 @@ impl Qp {
     }
 
     /// Sends what is owed. False: the sink filled up first.
-    pub(crate) fn transmit_control<S: TxSink>(&mut self, now: Instant, shared: &mut Shared, sink: &mut S) -> bool {
+    pub(crate) fn transmit_control<S: TxSink>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        sink: &mut S,
+    ) -> bool {
         while sink.capacity() > 0 {
             let Some(kind) = self.next_control(now, shared) else { return true };
             self.template.kind = kind;

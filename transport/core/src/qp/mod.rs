@@ -18,8 +18,8 @@ use std::hash::{Hash, Hasher};
 use dcp_wire::{Headers, Kind, Nak, PKey, Packet, Path, Qpn};
 
 pub use post::{PostError, SendRequest, Sge};
-pub use send_queue::SendOp;
 pub(crate) use progress::Progress;
+pub use send_queue::SendOp;
 pub(crate) use timer::TimerAction;
 pub(crate) use transmit::TurnEnd;
 
@@ -119,6 +119,10 @@ pub(crate) struct Qp {
     in_flight: InFlight,
     /// Coarse expiries since `una` moved.
     expiries: u8,
+    /// Expiries in silence while only the window held packets back.
+    silences: u8,
+    /// Last expiry of the coarse timer.
+    expired: Instant,
     /// Last time anything came from the peer.
     heard: Instant,
     /// Last probe.
@@ -169,6 +173,8 @@ impl Qp {
             retrans: RetransQ::new(config.retrans_max as usize),
             in_flight: InFlight::default(),
             expiries: 0,
+            silences: 0,
+            expired: Instant::ZERO,
             heard: Instant::ZERO,
             probed: Instant::ZERO,
             recv: RecvWindow::new(config.window),
@@ -249,7 +255,15 @@ impl Qp {
             message::Message { life: Instant::from_ns(age(message.life)), ..message }.hash(hasher);
         }
         (&self.queue, &self.retrans, &self.in_flight).hash(hasher);
-        (self.expiries, age(self.heard), age(self.probed), self.template.path.src_port).hash(hasher);
+        (
+            self.expiries,
+            self.silences,
+            age(self.heard),
+            age(self.probed),
+            self.heard <= self.expired,
+            self.template.path.src_port,
+        )
+            .hash(hasher);
         (&self.recv, self.received, self.acknowledged, &self.pending, &self.last_nak).hash(hasher);
     }
 }

@@ -88,7 +88,11 @@ impl core::fmt::Display for PostError {
 impl core::error::Error for PostError {}
 
 impl Qp {
-    pub(crate) fn post_send(&mut self, request: &SendRequest<'_>, shared: &mut Shared) -> Result<(), PostError> {
+    pub(crate) fn post_send(
+        &mut self,
+        request: &SendRequest<'_>,
+        shared: &mut Shared,
+    ) -> Result<(), PostError> {
         if !matches!(self.state, QpState::Rts | QpState::Error) {
             return Err(PostError::NotReady { state: self.state });
         }

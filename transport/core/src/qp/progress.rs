@@ -28,6 +28,7 @@ impl Qp {
         self.in_flight.received(progress.received);
         if done > 0 {
             self.expiries = 0;
+            self.silences = 0;
         }
         for _ in 0..done {
             let message = self.window.retire();

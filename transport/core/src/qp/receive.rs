@@ -61,7 +61,13 @@ impl Qp {
 
     /// P-2: payload, PSN, MTU and DMALen of a WRITE packet. Only multiplications: this runs for every packet.
     #[inline]
-    fn check_write<I>(&self, rx: &RxPacket, name: PacketName, reth: Reth, part: Part<I>) -> Option<WritePacket> {
+    fn check_write<I>(
+        &self,
+        rx: &RxPacket,
+        name: PacketName,
+        reth: Reth,
+        part: Part<I>,
+    ) -> Option<WritePacket> {
         let (mtu, psn) = (u64::from(self.config.mtu), u64::from(name.psn.get()));
         let (payload, total) = (u64::from(rx.packet.payload_len), u64::from(reth.dma_len));
         let start = psn * mtu;
@@ -103,7 +109,8 @@ impl Qp {
             }
         }
         let counted = if slot.state() == SlotState::Mapped {
-            let inserted = shared.maps.insert(slot.map(), packet.name.psn.get()).ok_or(DropReason::Duplicate)?;
+            let inserted =
+                shared.maps.insert(slot.map(), packet.name.psn.get()).ok_or(DropReason::Duplicate)?;
             if inserted.seen == packet.packets { Counted::Complete } else { Counted::More }
         } else {
             slot.count(packet.name.psn.get())
@@ -181,7 +188,11 @@ impl Qp {
     }
 
     /// a header that a switch made of one of the peer's packets.
-    pub(crate) fn handle_header(&mut self, header: &HeaderOnly, shared: &Shared) -> Result<BounceRewrite, DropReason> {
+    pub(crate) fn handle_header(
+        &mut self,
+        header: &HeaderOnly,
+        shared: &Shared,
+    ) -> Result<BounceRewrite, DropReason> {
         if self.state == QpState::Error {
             self.pending.nak = true;
             return Err(DropReason::WrongState);

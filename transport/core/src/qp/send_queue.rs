@@ -59,7 +59,15 @@ impl SendQueue {
             fault: None,
             segments: SegmentList::new(),
         };
-        Self { ring: vec![empty; size as usize], mask: size - 1, depth, held: 0, head: 0, entered: 0, tail: 0 }
+        Self {
+            ring: vec![empty; size as usize],
+            mask: size - 1,
+            depth,
+            held: 0,
+            head: 0,
+            entered: 0,
+            tail: 0,
+        }
     }
 
     pub(super) const fn depth(&self) -> u32 {

@@ -51,19 +51,17 @@ impl Qp {
     /// T-8: the coarse timer of the oldest message ran out.
     fn expire(&mut self, now: Instant, shared: &mut Shared) -> TimerAction {
         let una = self.window.una;
-        let silent = now.since(self.heard) >= self.timeout_ns;
+        let silent = self.heard <= self.expired;
+        self.expired = now;
         let unsent = self.window.message(una).has_unsent();
         if unsent && self.may_send() {
             // It waits for its turn: time stands still.
             self.window.message_mut(una).life = now;
             return TimerAction::Data;
         }
-        if !unsent || silent {
-            self.expiries += 1;
-            if self.expiries > self.config.retry_cnt {
-                self.fail_oldest(Status::RetryExceeded, shared);
-                return TimerAction::Nothing;
-            }
+        if self.gives_up(unsent, silent) {
+            self.fail_oldest(Status::RetryExceeded, shared);
+            return TimerAction::Nothing;
         }
         self.in_flight.forget();
         if unsent {
@@ -77,6 +75,15 @@ impl Qp {
             self.change_path(u64::from(self.expiries) << 24 | u64::from(una.get()));
         }
         TimerAction::Data
+    }
+
+    /// Expiries of a message that was sent whole count until `una` moves (T-8). Of one that the window still holds
+    /// back only those count that follow each other in silence: else a dead peer would be asked once per window of
+    /// a long message, for minutes.
+    fn gives_up(&mut self, unsent: bool, silent: bool) -> bool {
+        let count = if unsent { &mut self.silences } else { &mut self.expiries };
+        *count = if unsent && !silent { 0 } else { *count + 1 };
+        *count > self.config.retry_cnt
     }
 
     /// T-8: the worker was away for `gap_ns`; a preempted host is not a lost packet.

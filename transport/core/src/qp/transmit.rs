@@ -68,7 +68,13 @@ impl Qp {
     }
 
     /// At most `min(16, len, awin/MTU)` entries of the RetransQ.
-    fn resend_returned<S: TxSink>(&mut self, now: Instant, budget: &mut Budget, shared: &mut Shared, sink: &mut S) {
+    fn resend_returned<S: TxSink>(
+        &mut self,
+        now: Instant,
+        budget: &mut Budget,
+        shared: &mut Shared,
+        sink: &mut S,
+    ) {
         let mut left = shared.config.round_retrans;
         while left > 0 && budget.bytes > 0 && sink.capacity() > 0 && self.may_send() {
             let Some(name) = self.retrans.pop() else { return };
