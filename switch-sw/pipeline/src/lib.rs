@@ -1,1 +1,48 @@
 //! The sans-IO trimming switch: classify, route, queue, trim, schedule.
+//!
+//! A [`Pipeline`] is the whole switch as a state machine, generic over what a [`Frame`] is: an mbuf under DPDK, bytes
+//! in tests, a length in a simulator. The driver receives and transmits; the pipeline decides.
+//!
+//! ```
+//! use dcp_pipeline::{ByteFrame, Pipeline, PipelineConfig, PortId};
+//!
+//! let mut switch = Pipeline::new(PipelineConfig::new(2))?;
+//! let mut frame = vec![0xFF; 60]; // broadcast
+//! frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+//! switch.handle_frame(0, PortId(0), ByteFrame(frame.into()));
+//!
+//! let mut sent = Vec::new();
+//! assert_eq!(switch.poll_transmit(0, PortId(1), &mut sent), 1);
+//! # Ok::<(), dcp_pipeline::ConfigError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod byte_frame;
+mod config;
+mod counters;
+mod egress;
+mod fault;
+mod frame;
+mod ingress;
+mod mac_table;
+mod pipeline;
+mod port;
+mod queue;
+mod random;
+mod scheduler;
+mod weight;
+
+pub use byte_frame::ByteFrame;
+pub use config::{
+    ConfigError, MAC_ENTRIES_MAX, PORTS_MAX, Parameter, PipelineConfig, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX,
+    SERVICE_PORTS_MAX,
+};
+pub use counters::{DropReason, Drops, EgressCounters, IngressCounters, PortCounters};
+pub use dcp_wire::Classified;
+pub use egress::Queued;
+pub use fault::FaultConfig;
+pub use frame::{EditRefused, FRAME_LEN_MIN, Frame, FrameSink, WIRE_OVERHEAD, wire_len};
+pub use pipeline::Pipeline;
+pub use port::PortId;
+pub use random::Probability;
+pub use weight::{Incast, Note, Weight, WeightConfig};

@@ -1,0 +1,236 @@
+//! Parameters of a switch, and what is refused at start (D6).
+
+use core::fmt;
+use core::ops::RangeInclusive;
+
+use dcp_wire::{MacAddr, SERVICE_PORT};
+
+use crate::fault::FaultConfig;
+use crate::port::PortId;
+use crate::weight::{Incast, Note, Weight, WeightConfig};
+
+/// Most ports of one switch.
+pub const PORTS_MAX: u16 = 1024;
+/// Most bytes of one queue: 1 GiB.
+pub const QUEUE_BYTES_MAX: u32 = 1 << 30;
+/// Most frames of one queue.
+pub const QUEUE_FRAMES_MAX: u32 = 1 << 20;
+/// Most entries of the MAC table.
+pub const MAC_ENTRIES_MAX: u32 = 1 << 20;
+/// Most UDP ports that mean DCP; each frame is compared with all.
+pub const SERVICE_PORTS_MAX: u32 = 16;
+
+/// Parameters of a [`crate::Pipeline`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PipelineConfig {
+    /// Number of ports, 1 ..= [`PORTS_MAX`].
+    pub ports: u16,
+    /// S-1: a data packet is trimmed if more than this many bytes are queued before it. Default 512 KiB (the paper
+    /// gives none), range 0 ..= [`QUEUE_BYTES_MAX`].
+    pub trim_threshold_bytes: u32,
+    /// Most frames in a data queue; a full one trims like a long one. Default 8192, range 1 ..= [`QUEUE_FRAMES_MAX`].
+    pub data_frames_max: u32,
+    /// S-4: bound of a control queue in bytes. Default 64 KiB, range 0 ..= [`QUEUE_BYTES_MAX`].
+    pub control_bytes_max: u32,
+    /// S-4: bound of a control queue in frames. Default 2048, range 0 ..= [`QUEUE_FRAMES_MAX`].
+    pub control_frames_max: u32,
+    /// S-1: ACK-class frames use the control queue. Default true; false in the paper.
+    pub acks_use_control_queue: bool,
+    /// S-3: control against data. `None`, the default, derives it for an incast of all ports.
+    pub weight: Option<WeightConfig>,
+    /// Whether source addresses are learned. Default true.
+    pub learn_macs: bool,
+    /// Addresses known from the start; never learned over.
+    pub static_macs: Vec<(MacAddr, PortId)>,
+    /// Addresses that the table holds. Default 4096, range 1 ..= [`MAC_ENTRIES_MAX`].
+    pub mac_entries_max: u32,
+    /// S-0: UDP destination ports that mean DCP. Default 17791; 1 ..= [`SERVICE_PORTS_MAX`] of them.
+    pub service_ports: Vec<u16>,
+    /// S-7: faults per ingress port. Empty, the default, for none; else one for each port.
+    pub faults: Vec<FaultConfig>,
+    /// Seed of everything random. Default 1.
+    pub seed: u64,
+}
+
+impl PipelineConfig {
+    /// The defaults for a switch of `ports` ports.
+    pub fn new(ports: u16) -> Self {
+        Self {
+            ports,
+            trim_threshold_bytes: 512 << 10,
+            data_frames_max: 8192,
+            control_bytes_max: 64 << 10,
+            control_frames_max: 2048,
+            acks_use_control_queue: true,
+            weight: None,
+            learn_macs: true,
+            static_macs: Vec::new(),
+            mac_entries_max: 4096,
+            service_ports: vec![SERVICE_PORT],
+            faults: Vec::new(),
+            seed: 1,
+        }
+    }
+
+    /// The weight in use and, where it is not the derived one, a note.
+    pub(crate) fn resolve_weight(&self) -> Result<(Weight, Option<Note>), ConfigError> {
+        match self.weight {
+            Some(WeightConfig::ExplicitMilli(milli)) => {
+                let weight = Weight::from_milli(milli).ok_or(ConfigError::Weight { milli })?;
+                Ok((weight, None))
+            }
+            Some(WeightConfig::Derived(incast)) => {
+                in_range(Parameter::IncastPorts, u32::from(incast.ports), 1..=PORTS_MAX.into())?;
+                in_range(Parameter::TrimmableFrameLen, incast.trimmable_frame_len, 58..=1 << 16)?;
+                in_range(Parameter::AckSharePpm, incast.ack_share_ppm, 0..=999_999)?;
+                Ok(incast.weight())
+            }
+            None => {
+                let ack_share_ppm = if self.acks_use_control_queue { Incast::ACK_SHARE_PPM } else { 0 };
+                let trimmable_frame_len = Incast::TRIMMABLE_FRAME_LEN;
+                Ok(Incast { ports: self.ports, trimmable_frame_len, ack_share_ppm }.weight())
+            }
+        }
+    }
+
+    /// Refuses what cannot work.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        in_range(Parameter::Ports, u32::from(self.ports), 1..=PORTS_MAX.into())?;
+        in_range(Parameter::TrimThresholdBytes, self.trim_threshold_bytes, 0..=QUEUE_BYTES_MAX)?;
+        in_range(Parameter::DataFramesMax, self.data_frames_max, 1..=QUEUE_FRAMES_MAX)?;
+        in_range(Parameter::ControlBytesMax, self.control_bytes_max, 0..=QUEUE_BYTES_MAX)?;
+        in_range(Parameter::ControlFramesMax, self.control_frames_max, 0..=QUEUE_FRAMES_MAX)?;
+        in_range(Parameter::MacEntriesMax, self.mac_entries_max, 1..=MAC_ENTRIES_MAX)?;
+        let count = u32::try_from(self.service_ports.len()).unwrap_or(u32::MAX);
+        in_range(Parameter::ServicePorts, count, 1..=SERVICE_PORTS_MAX)?;
+        for &(address, port) in &self.static_macs {
+            if port.0 >= self.ports {
+                return Err(ConfigError::StaticMacPort { address, port });
+            }
+            if address.0[0] & 1 != 0 {
+                return Err(ConfigError::StaticMacGroup { address });
+            }
+        }
+        if !self.faults.is_empty() && self.faults.len() != usize::from(self.ports) {
+            return Err(ConfigError::Faults { given: self.faults.len(), ports: self.ports });
+        }
+        Ok(())
+    }
+}
+
+/// A number that has a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "named like the fields")]
+pub enum Parameter {
+    Ports,
+    TrimThresholdBytes,
+    DataFramesMax,
+    ControlBytesMax,
+    ControlFramesMax,
+    MacEntriesMax,
+    ServicePorts,
+    IncastPorts,
+    TrimmableFrameLen,
+    AckSharePpm,
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ports => "the number of ports",
+            Self::TrimThresholdBytes => "the trim threshold in bytes",
+            Self::DataFramesMax => "the data queue's size in frames",
+            Self::ControlBytesMax => "the control queue's size in bytes",
+            Self::ControlFramesMax => "the control queue's size in frames",
+            Self::MacEntriesMax => "the size of the MAC table",
+            Self::ServicePorts => "the number of service ports",
+            Self::IncastPorts => "the number of ports of the incast",
+            Self::TrimmableFrameLen => "the length of the smallest frame to be trimmed",
+            Self::AckSharePpm => "the ACK class's share in millionths",
+        })
+    }
+}
+
+/// Why a switch does not start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConfigError {
+    /// A number is outside its range.
+    OutOfRange {
+        /// Which.
+        parameter: Parameter,
+        /// As given.
+        value: u32,
+        /// Smallest legal value.
+        min: u32,
+        /// Largest legal value.
+        max: u32,
+    },
+    /// S-3: an explicit weight is outside its range.
+    Weight {
+        /// As given, in thousandths.
+        milli: u32,
+    },
+    /// A static address is on a port that does not exist.
+    StaticMacPort {
+        /// The address.
+        address: MacAddr,
+        /// Its port.
+        port: PortId,
+    },
+    /// A static address is a group address.
+    StaticMacGroup {
+        /// The address.
+        address: MacAddr,
+    },
+    /// The MAC table has no place for a static address: too many of them, or given twice.
+    StaticMacTable {
+        /// The address.
+        address: MacAddr,
+    },
+    /// Faults are given for some ports only.
+    Faults {
+        /// How many were given.
+        given: usize,
+        /// How many ports there are.
+        ports: u16,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { parameter, value, min, max } => {
+                write!(f, "{parameter} must be {min} to {max}, not {value}")
+            }
+            Self::Weight { milli } => write!(
+                f,
+                "the control queue's weight must be {} to {}, not {}.{:03}",
+                Weight::MIN,
+                Weight::MAX,
+                milli / 1000,
+                milli % 1000,
+            ),
+            Self::StaticMacPort { address, port } => {
+                write!(f, "static address {:02x?} is on port {}, which does not exist", address.0, port.0)
+            }
+            Self::StaticMacGroup { address } => {
+                write!(f, "static address {:02x?} is a group address", address.0)
+            }
+            Self::StaticMacTable { address } => {
+                write!(f, "static address {:02x?} is given twice, or the MAC table is full", address.0)
+            }
+            Self::Faults { given, ports } => {
+                write!(f, "faults are given for {given} ports; give them for all {ports} or for none")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+fn in_range(parameter: Parameter, value: u32, range: RangeInclusive<u32>) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::OutOfRange { parameter, value, min: *range.start(), max: *range.end() })
+}

@@ -1,0 +1,74 @@
+//! What the pipeline asks of a frame, and of the place where frames go.
+
+use dcp_wire::Classified;
+
+/// Shortest frame on the wire, without FCS.
+pub const FRAME_LEN_MIN: u32 = 60;
+/// FCS, preamble, start delimiter and inter-frame gap.
+pub const WIRE_OVERHEAD: u32 = 4 + 20;
+
+/// Bytes of link time that a frame of `frame_len` bytes takes: padding, FCS and gap included.
+#[inline]
+pub const fn wire_len(frame_len: u32) -> u32 {
+    let padded = if frame_len < FRAME_LEN_MIN { FRAME_LEN_MIN } else { frame_len };
+    padded + WIRE_OVERHEAD
+}
+
+/// A frame in the pipeline's hands: an mbuf handle, bytes, or in a simulator just a length.
+///
+/// The pipeline owns it, moves it, and drops it when it is lost: `Drop` gives the buffer back.
+#[expect(clippy::len_without_is_empty, reason = "a frame is never empty")]
+pub trait Frame: Sized {
+    /// Reads the headers, once per frame: [`dcp_wire::classify`] over its first bytes. `None` for a runt.
+    fn classify(&self, service_ports: &[u16]) -> Option<Classified>;
+
+    /// Bytes from the Ethernet header on, without FCS.
+    fn len(&self) -> u32;
+
+    /// S-2: cuts the frame to a header-only packet ([`dcp_wire::trim`]).
+    ///
+    /// A shared buffer must not be edited: the frame replaces itself by a private copy of the bytes that stay.
+    ///
+    /// # Errors
+    /// The frame is unchanged; the pipeline drops and counts it.
+    fn trim(&mut self) -> Result<(), EditRefused>;
+
+    /// S-6: marks the frame "congestion experienced" ([`dcp_wire::mark_ce`]), under the same rule about sharing.
+    /// False if the frame cannot be marked.
+    ///
+    /// # Errors
+    /// The frame is unchanged, and goes on unmarked.
+    fn mark_ce(&mut self) -> Result<bool, EditRefused>;
+
+    /// A second frame of the same bytes, for flooding and duplication; may share the buffer. `None` if there is no
+    /// buffer for it.
+    fn try_clone(&self) -> Option<Self>;
+}
+
+/// Why a frame cannot be edited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EditRefused {
+    /// Its buffer is shared, and there is no other for a private copy.
+    NoBuffer,
+    /// It is shorter than its headers say.
+    NotDcp,
+}
+
+/// Where [`crate::Pipeline::poll_transmit`] puts frames.
+pub trait FrameSink<F> {
+    /// Frames that can be pushed now.
+    fn room(&self) -> usize;
+
+    /// Takes a frame. Called at most [`room`](Self::room) times, so it cannot fail.
+    fn push(&mut self, frame: F);
+}
+
+impl<F> FrameSink<F> for Vec<F> {
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    fn push(&mut self, frame: F) {
+        Vec::push(self, frame);
+    }
+}

@@ -1,0 +1,70 @@
+//! The receive side of a port: counters, faults, and what it looked up last.
+
+use dcp_wire::MacAddr;
+
+use crate::counters::IngressCounters;
+use crate::fault::Injector;
+use crate::mac_table::{Learned, MacTable};
+use crate::port::PortId;
+
+#[derive(Debug)]
+pub(crate) struct Ingress {
+    pub(crate) counters: IngressCounters,
+    pub(crate) faults: Injector,
+    /// Frames of one port mostly go one way, so the last answer saves the table.
+    last_destination: Cached<Option<PortId>>,
+    last_source: Cached<()>,
+}
+
+/// An answer of the table, good while the table has the version that gave it.
+#[derive(Clone, Copy, Debug)]
+struct Cached<T> {
+    address: MacAddr,
+    version: u32,
+    answer: T,
+}
+
+impl<T> Cached<T> {
+    #[inline]
+    fn is_for(&self, address: MacAddr, version: u32) -> bool {
+        self.address == address && self.version == version
+    }
+}
+
+impl Ingress {
+    pub(crate) fn new(faults: Injector) -> Self {
+        // Of a version that the table does not have: nothing is cached yet.
+        let address = MacAddr([0; 6]);
+        Self {
+            counters: IngressCounters::default(),
+            faults,
+            last_destination: Cached { address, version: u32::MAX, answer: None },
+            last_source: Cached { address, version: u32::MAX, answer: () },
+        }
+    }
+
+    /// The port that `address` is behind.
+    #[inline]
+    pub(crate) fn look_up(&mut self, table: &MacTable, address: MacAddr) -> Option<PortId> {
+        let version = table.version();
+        if !self.last_destination.is_for(address, version) {
+            self.last_destination = Cached { address, version, answer: table.get(address) };
+        }
+        self.last_destination.answer
+    }
+
+    /// Learns that `address` is behind this port, unless it is a group address or all zero.
+    #[inline]
+    pub(crate) fn learn(&mut self, table: &mut MacTable, address: MacAddr, port: PortId) {
+        if self.last_source.is_for(address, table.version()) {
+            return;
+        }
+        if address.0[0] & 1 != 0 || address == MacAddr([0; 6]) {
+            return;
+        }
+        if table.learn(address, port) == Learned::Full {
+            self.counters.unlearned += 1;
+        }
+        self.last_source = Cached { address, version: table.version(), answer: () };
+    }
+}

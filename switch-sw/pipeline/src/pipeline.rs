@@ -1,0 +1,198 @@
+//! The switch: frames in, frames out.
+
+use dcp_wire::Classified;
+
+use crate::config::{ConfigError, PipelineConfig};
+use crate::counters::{DropReason, PortCounters};
+use crate::egress::{Egress, Handling, Queued};
+use crate::fault::{FaultConfig, Injector};
+use crate::frame::{Frame, FrameSink};
+use crate::ingress::Ingress;
+use crate::mac_table::MacTable;
+use crate::port::PortId;
+use crate::weight::{Note, Weight};
+
+/// A trimming switch as a state machine: no clock, no IO, no thread, no allocation after the start.
+///
+/// Frames come in by [`handle_frame`](Self::handle_frame) and wait in their egress port's two queues until
+/// [`poll_transmit`](Self::poll_transmit) takes them. Every frame is forwarded, queued or counted as dropped (S-4).
+///
+/// Methods that take a [`PortId`] panic if there is no such port.
+#[derive(Debug)]
+pub struct Pipeline<F> {
+    ingress: Box<[Ingress]>,
+    egress: Box<[Egress<F>]>,
+    table: MacTable,
+    service_ports: Box<[u16]>,
+    learn_macs: bool,
+    weight: Weight,
+    notes: Vec<Note>,
+}
+
+impl<F: Frame> Pipeline<F> {
+    /// A switch with empty queues.
+    ///
+    /// # Errors
+    /// A sentence that says which parameter cannot work (D6).
+    pub fn new(config: PipelineConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let (weight, note) = config.resolve_weight()?;
+        let mut table = MacTable::new(config.mac_entries_max);
+        for &(address, port) in &config.static_macs {
+            if !table.add_static(address, port) {
+                return Err(ConfigError::StaticMacTable { address });
+            }
+        }
+        let faults = |port: u16| config.faults.get(usize::from(port)).copied().unwrap_or_default();
+        let ingress = |port| Ingress::new(Injector::new(faults(port), config.seed, port));
+        Ok(Self {
+            ingress: (0..config.ports).map(ingress).collect(),
+            egress: (0..config.ports).map(|_| Egress::new(&config, weight)).collect(),
+            table,
+            learn_macs: config.learn_macs,
+            weight,
+            notes: note.into_iter().collect(),
+            service_ports: config.service_ports.into_boxed_slice(),
+        })
+    }
+
+    /// Takes a frame that arrived at `ingress`. A frame that is lost is counted, and dropped by its `Drop`.
+    ///
+    /// `now_ns` is the caller's monotonic time in nanoseconds; it never goes back.
+    #[inline]
+    pub fn handle_frame(&mut self, now_ns: u64, ingress: PortId, frame: F) {
+        // Time matters to shaping and delays, which hang in here.
+        let _ = now_ns;
+        let port = &mut self.ingress[ingress.index()];
+        port.counters.received += 1;
+        port.counters.received_bytes += u64::from(frame.len());
+        if port.faults.is_active() {
+            self.handle_with_faults(ingress, frame);
+        } else {
+            self.route(ingress, frame, Handling::Routed);
+        }
+    }
+
+    /// S-7: the frame with the faults of its port.
+    #[cold]
+    fn handle_with_faults(&mut self, ingress: PortId, frame: F) {
+        let port = &mut self.ingress[ingress.index()];
+        if port.faults.drops() {
+            port.counters.drops.count(DropReason::Injected, 1);
+            return;
+        }
+        let copy = if port.faults.duplicates() { frame.try_clone() } else { None };
+        for frame in [Some(frame), copy.inspect(|_| port.counters.duplicated += 1)].into_iter().flatten() {
+            let trims = self.ingress[ingress.index()].faults.trims();
+            self.route(ingress, frame, if trims { Handling::ForceTrim } else { Handling::Routed });
+        }
+    }
+
+    /// Finds the egress port of a frame; floods it where there is none.
+    #[inline]
+    fn route(&mut self, ingress: PortId, frame: F, handling: Handling) {
+        let port = &mut self.ingress[ingress.index()];
+        let Some(seen) = frame.classify(&self.service_ports) else {
+            return port.counters.drops.count(DropReason::Runt, 1);
+        };
+        if self.learn_macs {
+            port.learn(&mut self.table, seen.src_mac, ingress);
+        }
+        match port.look_up(&self.table, seen.dst_mac) {
+            Some(egress) if egress != ingress => {
+                port.counters.routed += 1;
+                self.egress[egress.index()].offer(frame, seen.tag, handling);
+            }
+            Some(_) => port.counters.drops.count(DropReason::SamePort, 1),
+            None => self.flood(ingress, frame, &seen),
+        }
+    }
+
+    /// Sends a frame to every port but its own: its destination is unknown, or a group.
+    #[cold]
+    fn flood(&mut self, ingress: PortId, frame: F, seen: &Classified) {
+        let counters = &mut self.ingress[ingress.index()].counters;
+        let copies = self.egress.len() - 1;
+        if copies == 0 {
+            return counters.drops.count(DropReason::NoPort, 1);
+        }
+        counters.routed += copies as u64;
+        counters.flood_copies += copies as u64 - 1;
+        let last = if ingress.index() == copies { copies - 1 } else { copies };
+        for (index, egress) in self.egress[..last].iter_mut().enumerate() {
+            if index == ingress.index() {
+                continue;
+            }
+            match frame.try_clone() {
+                Some(copy) => egress.offer(copy, seen.tag, Handling::Flooded),
+                None => egress.offer_failed(DropReason::NoCopy),
+            }
+        }
+        self.egress[last].offer(frame, seen.tag, Handling::Flooded);
+    }
+
+    /// Gives frames of `egress` to `sink` while it has room, in the order of the schedule (S-3); how many.
+    #[inline]
+    pub fn poll_transmit(&mut self, now_ns: u64, egress: PortId, sink: &mut impl FrameSink<F>) -> usize {
+        let _ = now_ns;
+        self.egress[egress.index()].transmit(sink)
+    }
+
+    /// Changes the faults of a port.
+    pub fn set_faults(&mut self, ingress: PortId, faults: FaultConfig) {
+        self.ingress[ingress.index()].faults.configure(faults);
+    }
+
+    /// Drops every queued frame; how many. They count as [`DropReason::Drained`].
+    pub fn drain(&mut self) -> usize {
+        self.egress.iter_mut().map(Egress::drain).sum()
+    }
+
+    /// Number of ports.
+    pub fn ports(&self) -> u16 {
+        u16::try_from(self.egress.len()).unwrap_or(u16::MAX)
+    }
+
+    /// Whether `egress` has a frame to send.
+    #[inline]
+    pub fn has_queued(&self, egress: PortId) -> bool {
+        !self.egress[egress.index()].is_empty()
+    }
+
+    /// What the queues of `egress` hold.
+    pub fn queued(&self, egress: PortId) -> Queued {
+        self.egress[egress.index()].queued()
+    }
+
+    /// Counters of a port.
+    pub fn counters(&self, port: PortId) -> PortCounters {
+        PortCounters {
+            ingress: self.ingress[port.index()].counters,
+            egress: self.egress[port.index()].counters(),
+        }
+    }
+
+    /// Counters of all ports together.
+    pub fn totals(&self) -> PortCounters {
+        let mut totals = PortCounters::default();
+        for port in 0..self.ports() {
+            totals.add(&self.counters(PortId(port)));
+        }
+        totals
+    }
+
+    /// Frames in all queues.
+    pub fn queued_frames(&self) -> u64 {
+        self.egress.iter().map(|egress| egress.queued().frames()).sum()
+    }
+
+    /// The weight in use.
+    pub fn weight(&self) -> Weight {
+        self.weight
+    }
+
+    /// What the operator should read at start.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+}

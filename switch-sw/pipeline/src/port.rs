@@ -1,0 +1,12 @@
+//! Ports by number.
+
+/// A port of the switch: its index, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct PortId(pub u16);
+
+impl PortId {
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}

@@ -1,0 +1,144 @@
+//! The weight of the control queue against the data queue (S-3).
+
+use core::fmt;
+
+use dcp_wire::HO_LEN;
+
+use crate::frame::wire_len;
+
+/// Share of link time of the control queue, in units of the data queue's, in thousandths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Weight(u32);
+
+impl Weight {
+    /// Largest weight: the data queue keeps 1/65 of the link, so it never starves.
+    pub const MAX: Self = Self(64_000);
+    /// Smallest weight: the control queue keeps about 1/64 of the link.
+    pub const MIN: Self = Self(16);
+
+    /// The weight of that many thousandths, or `None` outside [`Self::MIN`] ..= [`Self::MAX`].
+    pub const fn from_milli(milli: u32) -> Option<Self> {
+        if milli >= Self::MIN.0 && milli <= Self::MAX.0 { Some(Self(milli)) } else { None }
+    }
+
+    /// The weight in thousandths.
+    pub const fn milli(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// How the weight is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WeightConfig {
+    /// Enough for every header-only packet of an N-to-1 incast, by the paper's formula in wire bytes.
+    Derived(Incast),
+    /// As given, in thousandths; refused outside [`Weight::MIN`] ..= [`Weight::MAX`].
+    ExplicitMilli(u32),
+}
+
+/// The incast that a derived weight is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Incast {
+    /// Ports that may send to one port at line rate, plus one: the paper's N. Range 1 ..= [`crate::PORTS_MAX`].
+    pub ports: u16,
+    /// Smallest frame that is worth trimming, in bytes without FCS. Default 1097: a WRITE of MTU 1024.
+    pub trimmable_frame_len: u32,
+    /// Share of the link that the ACK class needs in the control queue, in millionths. Default 50 000; 0 where
+    /// ACKs use the data queue.
+    pub ack_share_ppm: u32,
+}
+
+impl Incast {
+    /// Default of [`Self::trimmable_frame_len`].
+    pub const TRIMMABLE_FRAME_LEN: u32 = 1097;
+    /// Default of [`Self::ack_share_ppm`].
+    pub const ACK_SHARE_PPM: u32 = 50_000;
+
+    /// The weight, or the nearest legal one and a note.
+    pub(crate) fn weight(&self) -> (Weight, Option<Note>) {
+        let header = u128::from(wire_len(HO_WIRE));
+        let data = u128::from(wire_len(self.trimmable_frame_len));
+        let senders = u128::from(self.ports.max(1) - 1);
+        // S-3: x = (N − 1)/r + a, with r = data/header; both sides times `data` and a million.
+        let one = data * 1_000_000;
+        let x = senders * header * 1_000_000 + u128::from(self.ack_share_ppm) * data;
+        let wanted = (x < one).then(|| x * 1000 / (one - x));
+        let milli = wanted.map_or(u32::MAX, |milli| u32::try_from(milli).unwrap_or(u32::MAX));
+        let weight = Weight(milli.clamp(Weight::MIN.0, Weight::MAX.0));
+        let note = (weight.0 != milli).then_some(Note::WeightClamped { incast: *self, weight });
+        (weight, note)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "57")]
+const HO_WIRE: u32 = HO_LEN as u32;
+
+/// Something that the operator should read when the switch starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// The derived weight is outside the legal range.
+    WeightClamped {
+        /// What it was derived from.
+        incast: Incast,
+        /// What is used.
+        weight: Weight,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WeightClamped { incast, weight } if *weight == Weight::MAX => write!(
+                f,
+                "the control queue cannot hold every header of a {}-to-1 incast of {}-byte frames; its weight is \
+                 clamped to {weight}, and headers may be lost",
+                incast.ports.max(1) - 1,
+                incast.trimmable_frame_len,
+            ),
+            Self::WeightClamped { weight, .. } => {
+                write!(f, "the control queue's derived weight is too small; it is raised to {weight}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn derived(ports: u16, trimmable_frame_len: u32, ack_share_ppm: u32) -> (u32, bool) {
+        let (weight, note) = Incast { ports, trimmable_frame_len, ack_share_ppm }.weight();
+        (weight.milli(), note.is_some())
+    }
+
+    // S-3, golden: header 84 wire bytes, data frame_len + 24.
+    #[test]
+    fn derived_weight_follows_the_formula() {
+        // r = 1680/84 = 20: w = 15/(20 − 15) = 3; 7/13; 1/19.
+        assert_eq!(derived(16, 1656, 0), (3_000, false));
+        assert_eq!(derived(8, 1656, 0), (538, false));
+        assert_eq!(derived(2, 1656, 0), (52, false));
+        // The same with a = 0.05: x = 0.8, w = 4; x = 0.1, w = 1/9.
+        assert_eq!(derived(16, 1656, 50_000), (4_000, false));
+        assert_eq!(derived(2, 1656, 50_000), (111, false));
+    }
+
+    #[test]
+    fn derived_weight_outside_its_range_is_clamped_and_said() {
+        // x = 1 exactly, beyond 1, and just below it.
+        assert_eq!(derived(21, 1656, 0), (64_000, true));
+        assert_eq!(derived(200, 1656, 0), (64_000, true));
+        assert_eq!(derived(20, 1656, 49_999), (64_000, true));
+        // One port sends nothing: the control queue still gets its minimum.
+        assert_eq!(derived(1, 1656, 0), (16, true));
+        let (_, note) = Incast { ports: 200, trimmable_frame_len: 1656, ack_share_ppm: 0 }.weight();
+        let note = note.unwrap().to_string();
+        assert!(note.contains("199-to-1") && note.contains("64.000"), "{note}");
+    }
+}
