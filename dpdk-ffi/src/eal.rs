@@ -1,0 +1,225 @@
+//! DPDK's environment: started once per process, with or without huge pages, leaving nothing behind.
+
+mod capture;
+mod error;
+mod runtime_dir;
+
+use std::ffi::{CStr, CString, c_char};
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+pub(crate) use capture::log_tail;
+pub use error::EalError;
+use runtime_dir::RuntimeDir;
+
+use crate::lcore;
+use crate::memory::{HugePreference, MemInfo, huge_pages_usable};
+
+/// How to start the EAL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EalConfig {
+    /// Memory for all pools and rings of the process, in MiB, 16 or more. A header mbuf takes about 640 bytes, a payload
+    /// mbuf 256: 33 hosts with 4096 of each need 120.
+    pub memory_mib: u32,
+    /// Whether that memory is to be huge pages.
+    pub huge: HugePreference,
+    /// Cores that the program will pin threads to; checked to exist, and the EAL itself sits on the first one. Empty:
+    /// no check, first available core.
+    pub cores: Vec<usize>,
+    /// Whether DPDK's telemetry socket is opened (for `dpdk-telemetry.py`). Needs ordinary pages' IPC directory until
+    /// the end, so a SIGKILL leaves it behind.
+    pub telemetry: bool,
+    /// Further EAL arguments, for experts.
+    pub extra_args: Vec<String>,
+}
+
+impl Default for EalConfig {
+    fn default() -> Self {
+        Self {
+            memory_mib: 256,
+            huge: HugePreference::Auto,
+            cores: Vec::new(),
+            telemetry: false,
+            extra_args: Vec::new(),
+        }
+    }
+}
+
+/// The memory that DPDK runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryMode {
+    /// Huge pages, private to the process: they are free again however it ends.
+    HugePages {
+        /// MiB reserved.
+        mib: u32,
+    },
+    /// Ordinary pages: more TLB misses, no set-up needed.
+    Ordinary {
+        /// MiB reserved.
+        mib: u32,
+    },
+}
+
+impl fmt::Display for MemoryMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HugePages { mib } => write!(f, "{mib} MiB of huge pages"),
+            Self::Ordinary { mib } => write!(f, "{mib} MiB of ordinary pages"),
+        }
+    }
+}
+
+/// The running EAL. Clones share it, and everything made from it holds one; when the last goes, DPDK is shut down.
+///
+/// A process can start it once: keep a handle for as long as it may be needed again.
+#[derive(Clone, Debug)]
+pub struct Eal {
+    inner: Arc<EalInner>,
+}
+
+#[derive(Debug)]
+struct EalInner {
+    memory: MemoryMode,
+    /// Only held for its `Drop`.
+    _runtime_dir: Option<RuntimeDir>,
+}
+
+impl Eal {
+    /// Starts the EAL.
+    ///
+    /// The calling thread's affinity stays as it is: DPDK narrows that of the thread that starts it, so a helper thread
+    /// does. Standard output and error are set aside meanwhile, since DPDK prints its usage there: other threads should
+    /// not write to them during this call.
+    ///
+    /// # Errors
+    /// [`EalError`]: one sentence that says what is missing and what to do.
+    pub fn start(config: EalConfig) -> Result<Self, EalError> {
+        static STARTED: AtomicBool = AtomicBool::new(false);
+        let core = check_cores(&config.cores)?;
+        let memory = choose_memory(&config)?;
+        if STARTED.swap(true, Ordering::SeqCst) {
+            return Err(EalError::AlreadyStarted);
+        }
+        let runtime_dir = RuntimeDir::prepare()?;
+        let arguments = arguments(&config, memory, core, &prefix());
+        let outcome = thread::Builder::new()
+            .name("eal-start".into())
+            .spawn(move || init(arguments, config.memory_mib))
+            .map_err(|error| EalError::Other { reason: error.to_string() })?
+            .join();
+        let runtime_dir = runtime_dir.settle();
+        match outcome {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(EalError::Other { reason: "the thread that started it panicked".into() }),
+        }
+        // Without telemetry nothing lives there once the EAL runs, so a later SIGKILL leaves nothing either.
+        let _runtime_dir = if config.telemetry { Some(runtime_dir) } else { None };
+        Ok(Self { inner: Arc::new(EalInner { memory, _runtime_dir }) })
+    }
+
+    /// The memory that was chosen.
+    pub fn memory(&self) -> MemoryMode {
+        self.inner.memory
+    }
+
+    /// DPDK's own name and version.
+    pub fn version() -> &'static str {
+        // SAFETY: needs nothing.
+        let version = unsafe { dpdk_sys::dcp_version() };
+        // SAFETY: DPDK returned a static string.
+        let version = unsafe { CStr::from_ptr(version) };
+        version.to_str().unwrap_or("DPDK")
+    }
+}
+
+impl Drop for EalInner {
+    fn drop(&mut self) {
+        // SAFETY: the last handle is going, so there are no pools, ports or registered threads any more: each holds one.
+        unsafe { dpdk_sys::rte_eal_cleanup() };
+    }
+}
+
+/// The core for the EAL itself.
+fn check_cores(wanted: &[usize]) -> Result<usize, EalError> {
+    let available = lcore::available_cores();
+    if let Some(&core) = wanted.iter().find(|core| !available.contains(core)) {
+        return Err(EalError::NoSuchCore { core, available: lcore::core_list() });
+    }
+    wanted
+        .first()
+        .or(available.first())
+        .copied()
+        .ok_or(EalError::NoSuchCore { core: 0, available: String::new() })
+}
+
+/// Decided before the EAL starts, since it cannot be tried twice in one process.
+fn choose_memory(config: &EalConfig) -> Result<MemoryMode, EalError> {
+    let mib = config.memory_mib;
+    if mib < MEMORY_MIB_MIN {
+        return Err(EalError::MemoryTooSmall { mib, least_mib: MEMORY_MIB_MIN });
+    }
+    let bytes = u64::from(mib) << 20;
+    if config.huge != HugePreference::Never && huge_pages_usable(bytes) {
+        return Ok(MemoryMode::HugePages { mib });
+    }
+    let info = MemInfo::read();
+    if config.huge == HugePreference::Require {
+        return Err(EalError::NoHugePages { wanted_mib: mib, free_mib: info.huge_free_bytes() >> 20 });
+    }
+    if info.available_bytes < bytes {
+        return Err(EalError::NoMemory { wanted_mib: mib, available_mib: info.available_bytes >> 20 });
+    }
+    Ok(MemoryMode::Ordinary { mib })
+}
+
+const MEMORY_MIB_MIN: u32 = 16;
+
+/// A name that no other process has: two instances must not see each other.
+fn prefix() -> String {
+    let random = RandomState::new().hash_one(std::process::id()) & 0xffff_ffff;
+    format!("dcp_{}_{random:08x}", std::process::id())
+}
+
+fn arguments(config: &EalConfig, memory: MemoryMode, core: usize, prefix: &str) -> Vec<String> {
+    let mut words = vec![
+        "dcp".to_owned(),
+        format!("--lcores=0@{core}"),
+        "--no-pci".to_owned(),
+        format!("--file-prefix={prefix}"),
+        "--iova-mode=va".to_owned(),
+    ];
+    match memory {
+        // Refused together with --no-huge. Its pages have no files, so they cannot stay behind.
+        MemoryMode::HugePages { .. } => words.push("--in-memory".to_owned()),
+        MemoryMode::Ordinary { .. } => words.extend(["--no-huge".to_owned(), "--no-shconf".to_owned()]),
+    }
+    words.extend(["-m".to_owned(), config.memory_mib.to_string()]);
+    if !config.telemetry {
+        words.push("--no-telemetry".to_owned());
+    }
+    words.extend(config.extra_args.iter().cloned());
+    words
+}
+
+/// Runs in the helper thread.
+fn init(arguments: Vec<String>, memory_mib: u32) -> Result<(), EalError> {
+    let words: Vec<CString> = arguments.into_iter().filter_map(|word| CString::new(word).ok()).collect();
+    // DPDK keeps and reorders the vector: it is never freed, once per process.
+    let words: &'static [CString] = words.leak();
+    let mut argv: Vec<*mut c_char> = words.iter().map(|word| word.as_ptr().cast_mut()).collect();
+    argv.push(std::ptr::null_mut());
+    let argv: &'static mut [*mut c_char] = argv.leak();
+    let count = i32::try_from(words.len()).unwrap_or(i32::MAX);
+    let (code, printed) = capture::quietly(|| {
+        // SAFETY: `argv` holds `count` strings and a null, all of which live forever.
+        unsafe { dpdk_sys::rte_eal_init(count, argv.as_mut_ptr()) }
+    });
+    if code < 0 {
+        return Err(error::translate(&printed, memory_mib));
+    }
+    Ok(())
+}

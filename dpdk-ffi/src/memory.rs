@@ -1,0 +1,116 @@
+//! What memory this machine has to give: `/proc/meminfo`, and whether huge pages can really be had.
+
+use std::fs;
+use std::ptr::{self, NonNull};
+
+/// What the caller thinks of huge pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HugePreference {
+    /// Huge pages when enough are free, ordinary pages otherwise.
+    #[default]
+    Auto,
+    /// Ordinary pages.
+    Never,
+    /// Huge pages or an error.
+    Require,
+}
+
+/// The lines of `/proc/meminfo` that decisions are made by; zero when a line is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemInfo {
+    /// Memory that can be had without swapping, in bytes.
+    pub available_bytes: u64,
+    /// Size of one huge page in bytes; zero on a kernel without huge pages.
+    pub huge_page_bytes: u64,
+    /// Huge pages that are free and not reserved by anyone.
+    pub huge_pages_free: u64,
+}
+
+impl MemInfo {
+    /// Reads `/proc/meminfo`; all zero when it cannot be read.
+    pub fn read() -> Self {
+        Self::parse(&fs::read_to_string("/proc/meminfo").unwrap_or_default())
+    }
+
+    /// Bytes of free huge pages.
+    pub fn huge_free_bytes(&self) -> u64 {
+        self.huge_page_bytes.saturating_mul(self.huge_pages_free)
+    }
+
+    fn parse(text: &str) -> Self {
+        let field = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0)
+        };
+        Self {
+            available_bytes: field("MemAvailable").saturating_mul(1024),
+            huge_page_bytes: field("Hugepagesize").saturating_mul(1024),
+            huge_pages_free: field("HugePages_Free").saturating_sub(field("HugePages_Rsvd")),
+        }
+    }
+}
+
+/// Whether `bytes` of huge pages can be mapped and touched right now, by this user and in this cgroup.
+///
+/// Tries it and gives them back: the counts alone do not know about limits, and who finds out later is killed by SIGBUS.
+pub fn huge_pages_usable(bytes: u64) -> bool {
+    let info = MemInfo::read();
+    if info.huge_page_bytes == 0 || bytes == 0 || info.huge_free_bytes() < bytes {
+        return false;
+    }
+    let Some(bytes) = bytes.checked_next_multiple_of(info.huge_page_bytes) else { return false };
+    let Ok(len) = usize::try_from(bytes) else { return false };
+    let Some(base) = map_anonymous(len, libc::MAP_HUGETLB) else { return false };
+    // SAFETY: the mapping above is ours and `len` long.
+    let usable = unsafe { populate(base, len) };
+    // SAFETY: as above, and nothing points into it.
+    unsafe { unmap(base, len) };
+    usable
+}
+
+/// Maps `len` zeroed private bytes, or `None`.
+pub(crate) fn map_anonymous(len: usize, extra_flags: i32) -> Option<NonNull<u8>> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | extra_flags;
+    // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours.
+    let base = unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if base == libc::MAP_FAILED { None } else { NonNull::new(base.cast()) }
+}
+
+/// Makes every page of a mapping present, and says whether that worked (a kernel before 5.14 cannot tell: yes).
+///
+/// # Safety
+/// `base` must start a private writable mapping of at least `len` bytes.
+pub(crate) unsafe fn populate(base: NonNull<u8>, len: usize) -> bool {
+    // SAFETY: the caller vouches for the mapping; the call changes no byte of it.
+    let code = unsafe { libc::madvise(base.as_ptr().cast(), len, libc::MADV_POPULATE_WRITE) };
+    code == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+/// `base` and `len` must be those of [`map_anonymous`], and nothing may point into it any more.
+pub(crate) unsafe fn unmap(base: NonNull<u8>, len: usize) {
+    // SAFETY: upheld by the caller.
+    let code = unsafe { libc::munmap(base.as_ptr().cast(), len) };
+    debug_assert_eq!(code, 0, "munmap of {len} bytes failed");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemInfo;
+
+    #[test]
+    fn meminfo_counts_free_pages_without_the_reserved_ones() {
+        let text =
+            "MemAvailable:   2048 kB\nHugePages_Free:  10\nHugePages_Rsvd:  4\nHugepagesize:  2048 kB\n";
+        let info = MemInfo::parse(text);
+        assert_eq!(info.available_bytes, 2 << 20);
+        assert_eq!(info.huge_free_bytes(), 6 * (2 << 20));
+    }
+
+    #[test]
+    fn meminfo_of_a_kernel_without_huge_pages_is_zero() {
+        assert_eq!(MemInfo::parse("MemTotal: 1 kB\n"), MemInfo::default());
+    }
+}
