@@ -98,12 +98,12 @@ impl App {
 
     /// Prints what there is to print; answers the exit code.
     fn conclude(&self, plan: &Plan, sink: &mut JsonSink, result: Result<Outcome, Failure>) -> u8 {
-        let shown = result.and_then(|outcome| self.show(plan, outcome));
-        let (json, mut exit_code) = match &shown {
-            Ok(outcome) => (json::results(plan, outcome), if outcome.interrupted { 130 } else { 0 }),
+        let result = result.and_then(|outcome| self.show(plan, &outcome).and_then(|()| judged(outcome)));
+        let (json, mut exit_code) = match &result {
+            Ok(outcome) => (json::results(plan, outcome), success_code(outcome)),
             Err(failure) => (json::error(failure), failure.exit_code()),
         };
-        if let Err(failure) = &shown {
+        if let Err(failure) = &result {
             self.console.failure(failure);
             if failure.kind == FailureKind::Transfer {
                 say(&format!("  repeat: {}", self.repeat(plan)));
@@ -116,20 +116,15 @@ impl App {
         exit_code
     }
 
-    /// Prints the row and what follows it; wrong data turns the outcome into a failure.
-    fn show(&self, plan: &Plan, outcome: Outcome) -> Result<Outcome, Failure> {
-        self.console.table(&report::row(plan.size, &outcome, self.unit))?;
-        self.console.table(&report::footer(&outcome))?;
+    /// Prints the row and what follows it.
+    fn show(&self, plan: &Plan, outcome: &Outcome) -> Result<(), Failure> {
+        self.console.table(&report::row(plan.size, outcome, self.unit))?;
+        self.console.table(&report::footer(outcome))?;
         outcome.notes.iter().for_each(|note| self.console.note(note));
-        if let Verification::Failed(mismatch) = &outcome.verification {
-            return Err(
-                Failure::transfer(format!("the data arrived wrong: {mismatch}")).with_net(outcome.net)
-            );
-        }
         if outcome.interrupted {
             self.console.note("stopped; these are the results until then");
         }
-        Ok(outcome)
+        Ok(())
     }
 
     /// The command that does the same again, faults included.
@@ -141,6 +136,21 @@ impl App {
         }
         format!("dcp-bench {}", line.join(" "))
     }
+}
+
+/// The outcome, unless its data is wrong: then a failure, whatever else it has.
+fn judged(outcome: Outcome) -> Result<Outcome, Failure> {
+    match &outcome.verification {
+        Verification::Failed(mismatch) => {
+            Err(Failure::transfer(format!("the data arrived wrong: {mismatch}")).with_net(outcome.net))
+        }
+        Verification::Passed | Verification::NotChecked => Ok(outcome),
+    }
+}
+
+/// Exit code of a run that has results: a stopped one is no success.
+const fn success_code(outcome: &Outcome) -> u8 {
+    if outcome.interrupted { FailureKind::Interrupted.exit_code() } else { 0 }
 }
 
 /// A word as a shell takes it.
@@ -156,6 +166,40 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::NetCounters;
+
+    fn outcome(verification: Verification, interrupted: bool) -> Outcome {
+        Outcome {
+            iterations: 1,
+            bytes: 1,
+            elapsed_ns: 1,
+            peak_bytes_per_second: None,
+            verification,
+            net: NetCounters::default(),
+            cores: 1,
+            mtu: 4096,
+            interrupted,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn exit_code_is_success_only_for_a_whole_run() {
+        for (interrupted, code) in [(false, 0), (true, 130)] {
+            let judged = judged(outcome(Verification::Passed, interrupted)).unwrap();
+            assert_eq!(success_code(&judged), code);
+        }
+    }
+
+    #[test]
+    fn wrong_data_is_a_failure_also_in_a_stopped_run() {
+        for interrupted in [false, true] {
+            let wrong = Verification::Failed("queue pair 3, message 17, offset 4096".to_owned());
+            let failure = judged(outcome(wrong, interrupted)).unwrap_err();
+            assert_eq!(failure.exit_code(), 1);
+            assert!(failure.message.ends_with("queue pair 3, message 17, offset 4096"));
+        }
+    }
 
     #[test]
     fn words_are_quoted_when_a_shell_would_change_them() {
