@@ -12,6 +12,8 @@
 _Static_assert(RTE_MBUF_F_EXTERNAL == 1ULL << 61, "flag moved: fix DCP_MBUF_F_EXTERNAL");
 _Static_assert(RTE_MBUF_F_INDIRECT == 1ULL << 62, "flag moved: fix DCP_MBUF_F_INDIRECT");
 _Static_assert(RING_F_SP_ENQ == 1 && RING_F_SC_DEQ == 2 && RING_F_EXACT_SZ == 4, "flag moved: fix DCP_RING_F_*");
+_Static_assert(RTE_ETH_TX_OFFLOAD_MULTI_SEGS == 1ULL << 15, "flag moved: fix DCP_TX_OFFLOAD_MULTI_SEGS");
+_Static_assert(RTE_ETH_RX_OFFLOAD_SCATTER == 1ULL << 13, "flag moved: fix DCP_RX_OFFLOAD_SCATTER");
 _Static_assert(sizeof(struct dcp_free_slot) == 64, "one cache line per slot");
 _Static_assert(sizeof(((struct rte_mbuf *)0)->refcnt) == 2, "mbuf.refcnt is read as u16");
 
@@ -28,6 +30,11 @@ const char *dcp_version(void)
 uint32_t dcp_lcore_id(void)
 {
 	return rte_lcore_id();
+}
+
+struct rte_mbuf *dcp_copy_head(const struct rte_mbuf *mbuf, uint32_t len)
+{
+	return rte_pktmbuf_copy(mbuf, mbuf->pool, 0, len);
 }
 
 uint16_t dcp_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)

@@ -48,11 +48,18 @@ static const uint32_t DCP_RING_F_SP_ENQ = 0x0001;
 static const uint32_t DCP_RING_F_SC_DEQ = 0x0002;
 static const uint32_t DCP_RING_F_EXACT_SZ = 0x0004;
 
+/* Offloads of a device: frames in several segments. */
+static const uint64_t DCP_TX_OFFLOAD_MULTI_SEGS = 1ULL << 15;
+static const uint64_t DCP_RX_OFFLOAD_SCATTER = 1ULL << 13;
+
 int dcp_errno(void);
 const char *dcp_version(void);
 
 /* Index of the calling thread among DPDK's lcores, or UINT32_MAX when DPDK does not know the thread. */
 uint32_t dcp_lcore_id(void);
+
+/* A copy of the first len bytes, from the pool of the first segment; NULL when that is empty. */
+struct rte_mbuf *dcp_copy_head(const struct rte_mbuf *mbuf, uint32_t len);
 
 uint16_t dcp_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count);
 uint16_t dcp_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count);

@@ -131,14 +131,15 @@ impl Mbuf {
     pub fn grow_head(&mut self, len: usize) -> Option<&mut [u8]> {
         let first = self.first();
         let used = usize::from(first.data_off()) + first.len();
-        let grown = u16::try_from(first.len() + len).ok()?;
-        if !first.is_exclusive() || usize::from(first.buf_len()) < used + len {
+        if !first.is_exclusive() || usize::from(first.buf_len()).saturating_sub(used) < len {
             return None;
         }
+        #[expect(clippy::cast_possible_truncation, reason = "not above buf_len, which is a u16")]
+        let grown = (first.len() + len) as u16;
         let start = first.data().wrapping_add(first.len());
         first.set_data_len(grown);
         // Cannot overflow: the sum of u16 lengths of at most 2^16 segments.
-        #[expect(clippy::cast_possible_truncation, reason = "checked to fit u16 above")]
+        #[expect(clippy::cast_possible_truncation, reason = "as above")]
         first.set_pkt_len(first.pkt_len() + len as u32);
         // SAFETY: inside the segment's own buffer, as just checked; pool memory is zeroed or was written before.
         Some(unsafe { slice::from_raw_parts_mut(start, len) })
@@ -261,6 +262,15 @@ impl Mbuf {
         let last = self.last();
         last.set_next_ptr(tail.into_raw());
         Ok(())
+    }
+
+    /// A copy of the first `len` bytes in mbufs of the first segment's own pool; `None` when that runs out.
+    pub fn private_copy(&self, len: usize) -> Option<Self> {
+        let len = u32::try_from(len).ok()?.min(self.first().pkt_len());
+        // SAFETY: the chain is ours while `self` is borrowed, and a segment's pool outlives the segment.
+        let copy = unsafe { dpdk_sys::dcp_copy_head(self.head.as_ptr(), len) };
+        // SAFETY: a fresh chain that nobody else has.
+        NonNull::new(copy).map(|head| unsafe { Self::from_raw(head) })
     }
 
     /// A copy of all bytes in mbufs of `pool` (several, when they do not fit one); `None` when the pool runs out.

@@ -31,6 +31,8 @@ pub struct Endpoint {
     control: VecDeque<u32>,
     wheel: Wheel,
     due: Vec<u32>,
+    /// A quarter of the shortest timeout of any queue pair: a longer gap between polls puts timers off (T-8).
+    gap_max_ns: u64,
 }
 
 /// Why an object was not created.
@@ -106,6 +108,7 @@ impl Endpoint {
             control: VecDeque::new(),
             wheel: Wheel::new(),
             due: Vec::new(),
+            gap_max_ns: u64::MAX,
         }
     }
 
@@ -154,6 +157,7 @@ impl Endpoint {
         let qpn = Qpn::from_low_bits(self.shared.config.qpn_base + index);
         self.qps.push(Qp::new(QpId(index), qpn, config, &self.shared));
         let count = self.qps.len();
+        self.gap_max_ns = self.gap_max_ns.min(config.timeout_ns().map_or(u64::MAX, |timeout| timeout / 4));
         self.wheel.grow(count);
         self.ready.reserve(count - self.ready.len());
         self.control.reserve(count - self.control.len());
@@ -262,9 +266,16 @@ impl Endpoint {
     }
 
     /// T-8: the driver was away for `gap_ns` and could neither send nor receive. Coarse timers whose timeout is
-    /// below four times that start again instead of running out. To be called before [`Endpoint::handle_timeout`].
-    #[cold]
+    /// below four times that start again instead of running out. Called at every poll, before [`Endpoint::handle_timeout`].
+    #[inline]
     pub fn handle_gap(&mut self, now: Instant, gap_ns: u64) {
+        if gap_ns > self.gap_max_ns {
+            self.put_timers_off(now, gap_ns);
+        }
+    }
+
+    #[cold]
+    fn put_timers_off(&mut self, now: Instant, gap_ns: u64) {
         let put_off = self.qps.iter_mut().filter_map(|qp| qp.handle_gap(now, gap_ns).then_some(())).count();
         self.shared.counters.gaps += put_off as u64;
     }

@@ -89,9 +89,10 @@ pub fn update_checksum(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
 
+/// Adds the carries back in.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "folded below 2^16 first")]
-fn fold(sum: u64) -> u16 {
+pub(crate) fn fold(sum: u64) -> u16 {
     let sum = (sum & 0xFFFF_FFFF) + (sum >> 32);
     let sum = (sum & 0xFFFF) + (sum >> 16);
     let sum = (sum & 0xFFFF) + (sum >> 16);

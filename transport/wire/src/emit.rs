@@ -2,11 +2,11 @@
 
 use bytes::BufMut;
 
-use crate::checksum::ip_sum;
+use crate::checksum::fold;
 use crate::extension::{Aeth, put_24};
 use crate::layout::{
-    ETHERTYPE_IPV4, ETHERTYPE_VLAN, FLAG_DF, IP_LEN, IP_TO_MSN, PROTOCOL_UDP, VLAN_LEN, at, bit, low24,
-    opcode, put, take,
+    ETHERNET_LEN, ETHERTYPE_IPV4, ETHERTYPE_VLAN, EXTENSION_LEN_MAX, FLAG_DF, HEADER_LEN_MAX, IP_TO_MSN,
+    PROTOCOL_UDP, VLAN_LEN, at, bit, low24, opcode, put,
 };
 use crate::{AtomicEth, DataOp, Generation, Headers, Kind, PacketName, Part, Path, Psn, Stream};
 
@@ -17,14 +17,30 @@ use crate::{AtomicEth, DataOp, Generation, Headers, Kind, PacketName, Part, Path
 /// If `out` is shorter than [`Headers::len`], or the datagram would be longer than 65535 bytes.
 #[inline]
 pub fn emit(headers: &Headers, payload_len: usize, out: &mut [u8]) -> usize {
+    match out.first_chunk_mut() {
+        Some(out) => emit_fixed(headers, payload_len, out),
+        None => emit_tight(headers, payload_len, out),
+    }
+}
+
+/// For an `out` that has no room for the longest header, perhaps for this one.
+#[cold]
+fn emit_tight(headers: &Headers, payload_len: usize, out: &mut [u8]) -> usize {
+    let mut scratch = [0; HEADER_LEN_MAX];
+    let len = emit_fixed(headers, payload_len, &mut scratch);
+    out[..len].copy_from_slice(&scratch[..len]);
+    len
+}
+
+/// Writes into an array that any header fits, so that no offset is checked; touches no byte behind the header.
+#[inline]
+fn emit_fixed(headers: &Headers, payload_len: usize, out: &mut [u8; HEADER_LEN_MAX]) -> usize {
     let len = headers.len();
-    let out = &mut out[..len];
-    let rest = put_ethernet(&headers.path, out);
-    let ip_len = u16::try_from(rest.len() + payload_len).expect("an IP datagram is at most 65535 bytes long");
+    let (ip_at, rest) = put_ethernet(&headers.path, out);
+    let ip_len = u16::try_from(len - ip_at + payload_len).expect("an IP datagram is at most 65535 bytes long");
 
     let bth = Bth::of(&headers.kind);
-    // AETH and probe frames have other fields where the MSN is; three bytes of them at least, so the array fits.
-    let (ip, extension) = rest.split_first_chunk_mut::<IP_TO_MSN>().expect("every kind is as long as an HO");
+    let (ip, extension) = split(rest);
     put_ip_udp(headers, ip_len, ip);
     ip[at::OPCODE] = bth.opcode;
     ip[at::BTH_FLAGS] = bth.flags;
@@ -33,50 +49,69 @@ pub fn emit(headers: &Headers, payload_len: usize, out: &mut [u8]) -> usize {
     put(ip, at::DEST_QPN, low24(headers.dest_qpn.get()));
     ip[at::RETRY_LOW] = bth.retry_low;
     put(ip, at::PSN, low24(bth.psn));
-    put(ip, at::MSN, low24(bth.msn));
     match &headers.kind {
-        Kind::Data(data) => put_op(&data.op, extension),
-        Kind::HeaderOnly(_) => {}
-        control => put_control(control, &mut rest[at::MSN..]),
+        Kind::Data(data) => {
+            put(ip, at::MSN, low24(data.name.msn.get()));
+            put_op(&data.op, extension);
+        }
+        Kind::HeaderOnly(ho) => put(ip, at::MSN, low24(ho.name.msn.get())),
+        control => put_control(control, rest),
     }
     len
 }
 
-/// Writes MAC addresses, VLAN tag and EtherType; returns the rest of `out`.
-#[inline]
-fn put_ethernet<'a>(path: &Path, out: &'a mut [u8]) -> &'a mut [u8] {
-    let mut buf = out;
-    buf.put_slice(&path.dst_mac.0);
-    buf.put_slice(&path.src_mac.0);
-    if let Some(vlan) = path.vlan {
-        const { assert!(VLAN_LEN == 4) }
-        buf.put_u16(ETHERTYPE_VLAN);
-        buf.put_u16(vlan.0);
-    }
-    buf.put_u16(ETHERTYPE_IPV4);
-    buf
+/// The part of the longest header that begins with IPv4.
+type IpAndRest = [u8; HEADER_LEN_MAX - ETHERNET_LEN - VLAN_LEN];
+
+/// Writes MAC addresses, VLAN tag and EtherType; returns where the IP header begins, and what begins there.
+#[inline(always)]
+fn put_ethernet<'a>(path: &Path, out: &'a mut [u8; HEADER_LEN_MAX]) -> (usize, &'a mut IpAndRest) {
+    out[..6].copy_from_slice(&path.dst_mac.0);
+    out[6..12].copy_from_slice(&path.src_mac.0);
+    let ip_at = match path.vlan {
+        None => {
+            out[12..14].copy_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
+            ETHERNET_LEN
+        }
+        Some(vlan) => {
+            let mut tag = &mut out[12..18];
+            tag.put_u16(ETHERTYPE_VLAN);
+            tag.put_u16(vlan.0);
+            tag.put_u16(ETHERTYPE_IPV4);
+            ETHERNET_LEN + VLAN_LEN
+        }
+    };
+    let rest = out[ip_at..].first_chunk_mut().expect("the array is that long behind both");
+    (ip_at, rest)
 }
 
-#[inline]
+#[inline(always)]
+fn split(rest: &mut IpAndRest) -> (&mut [u8; IP_TO_MSN], &mut [u8; EXTENSION_LEN_MAX]) {
+    let (ip, extension) = rest.split_first_chunk_mut().expect("both are part of it");
+    (ip, extension.first_chunk_mut().expect("both are part of it"))
+}
+
+#[inline(always)]
 fn put_ip_udp(headers: &Headers, ip_len: u16, ip: &mut [u8; IP_TO_MSN]) {
     let path = &headers.path;
-    ip[0] = 0x45;
     // A5: a class above 15 loses its high bits here, and harms no neighbour.
-    ip[at::TOS] = path.class << 4 | headers.kind.tag().tos_bits() | path.ecn as u8;
-    put(ip, at::IP_TOTAL, ip_len.to_be_bytes());
-    put(ip, at::IP_TOTAL + 2, [0; 2]);
-    put(ip, at::FLAGS, FLAG_DF.to_be_bytes());
-    ip[at::TTL] = path.ttl;
-    ip[at::PROTOCOL] = PROTOCOL_UDP;
-    put(ip, at::IP_CHECKSUM, [0; 2]);
-    put(ip, at::SRC_IP, path.src_ip.octets());
-    put(ip, at::DST_IP, path.dst_ip.octets());
-    let sum = !ip_sum(&take::<IP_LEN>(ip, 0));
-    put(ip, at::IP_CHECKSUM, sum.to_be_bytes());
-    put(ip, at::SRC_PORT, path.src_port.to_be_bytes());
-    put(ip, at::DST_PORT, path.dst_port.to_be_bytes());
-    put(ip, at::UDP_TOTAL, (ip_len - 20).to_be_bytes());
-    put(ip, at::UDP_CHECKSUM, [0; 2]);
+    let tos = path.class << 4 | headers.kind.tag().tos_bits() | path.ecn as u8;
+    let first = u32::from_be_bytes([0x45, tos, 0, 0]) | u32::from(ip_len);
+    // Identification 0, then flags.
+    let second = u32::from(FLAG_DF);
+    let third = u32::from_be_bytes([path.ttl, PROTOCOL_UDP, 0, 0]);
+    let (src, dst) = (u32::from(path.src_ip), u32::from(path.dst_ip));
+    // From the values: reading back bytes that were just written piecemeal would stall.
+    let sum = !fold([first, second, third, src, dst].into_iter().map(u64::from).sum());
+    put(ip, 0, first.to_be_bytes());
+    put(ip, at::FLAGS - 2, second.to_be_bytes());
+    put(ip, at::TTL, (third | u32::from(sum)).to_be_bytes());
+    put(ip, at::SRC_IP, src.to_be_bytes());
+    put(ip, at::DST_IP, dst.to_be_bytes());
+    let ports = u32::from(path.src_port) << 16 | u32::from(path.dst_port);
+    put(ip, at::SRC_PORT, ports.to_be_bytes());
+    let udp_len = u32::from(ip_len) - 20;
+    put(ip, at::UDP_TOTAL, (udp_len << 16).to_be_bytes());
 }
 
 /// The kind-dependent fields up to the MSN.
@@ -86,11 +121,10 @@ struct Bth {
     retry_high: u8,
     retry_low: u8,
     psn: u32,
-    msn: u32,
 }
 
 impl Bth {
-    #[inline]
+    #[inline(always)]
     fn of(kind: &Kind) -> Self {
         match kind {
             Kind::Data(data) => {
@@ -113,7 +147,7 @@ impl Bth {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn named(opcode: u8, name: PacketName, ack_req: bool, solicited: bool, returned: bool) -> Self {
         debug_assert!(
             crate::DataOpcode::from_number(opcode).is_some_and(|o| o.is_first() == (name.psn == Psn::ZERO)),
@@ -127,29 +161,28 @@ impl Bth {
             retry_high: high | if returned { bit::RETURNED } else { 0 },
             retry_low: low | if ack_req { bit::ACK_REQ } else { 0 },
             psn: name.psn.get(),
-            msn: name.msn.get(),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn control(opcode: u8, stream: Stream, generation: Generation) -> Self {
         let (retry_high, retry_low) = retry_bits(generation);
         let flags = if stream == Stream::Answers { bit::ANSWERS } else { 0 };
-        Self { opcode, flags, retry_high, retry_low, psn: 0, msn: 0 }
+        Self { opcode, flags, retry_high, retry_low, psn: 0 }
     }
 }
 
 /// sRetryNo as it lies in BTH bytes 4 and 8.
-#[inline]
+#[inline(always)]
 fn retry_bits(generation: Generation) -> (u8, u8) {
     let [high, low] = (generation.get() << 1).to_be_bytes();
     // Shifted by one, the high five bits are one byte and the low seven the other, at its top.
     ((high << 1) & bit::RETRY_HIGH, low >> 1)
 }
 
-#[inline]
-fn put_op(op: &DataOp, mut out: &mut [u8]) {
-    let buf = &mut out;
+#[inline(always)]
+fn put_op(op: &DataOp, out: &mut [u8; EXTENSION_LEN_MAX]) {
+    let buf = &mut &mut out[..];
     match op {
         DataOp::Write { reth, part: Part::Last(Some(end)) | Part::Only(Some(end)) } => {
             put_24(buf, end.ssn.get());
@@ -173,8 +206,9 @@ fn put_op(op: &DataOp, mut out: &mut [u8]) {
     }
 }
 
-fn put_control(kind: &Kind, mut out: &mut [u8]) {
-    let buf = &mut out;
+/// AETH and probe fields lie where data packets have the MSN.
+fn put_control(kind: &Kind, rest: &mut IpAndRest) {
+    let buf = &mut &mut rest[at::MSN..];
     match kind {
         Kind::Ack(ack) => {
             Aeth::put(buf, ack.nak.as_ref(), ack.emsn);

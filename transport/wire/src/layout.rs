@@ -40,6 +40,9 @@ pub(crate) const FRAGMENT_MASK: u16 = 0x3FFF;
 /// From the IP header to the end of a header-only packet.
 pub(crate) const IP_TO_MSN: usize = HO_LEN - ETHERNET_LEN;
 
+/// Longest extension behind the MSN: AtomicETH.
+pub(crate) const EXTENSION_LEN_MAX: usize = 28;
+
 /// Offsets relative to the IP header.
 pub(crate) mod at {
     pub(crate) const TOS: usize = 1;
@@ -100,7 +103,9 @@ pub(crate) mod syndrome {
 /// The `N` bytes at `offset`. For constant offsets into arrays: the check goes away in the optimiser.
 #[inline(always)]
 pub(crate) fn take<const N: usize>(bytes: &[u8; IP_TO_MSN], offset: usize) -> [u8; N] {
-    core::array::from_fn(|i| bytes[offset + i])
+    let mut taken = [0; N];
+    taken.copy_from_slice(&bytes[offset..offset + N]);
+    taken
 }
 
 /// Big-endian 16 bits at `offset`.
@@ -118,9 +123,7 @@ pub(crate) fn be24(bytes: &[u8; IP_TO_MSN], offset: usize) -> u32 {
 /// Writes `value` at `offset`.
 #[inline(always)]
 pub(crate) fn put<const N: usize>(bytes: &mut [u8; IP_TO_MSN], offset: usize, value: [u8; N]) {
-    for (i, byte) in value.into_iter().enumerate() {
-        bytes[offset + i] = byte;
-    }
+    bytes[offset..offset + N].copy_from_slice(&value);
 }
 
 /// The three low bytes of a 24-bit number, big-endian.

@@ -1,0 +1,77 @@
+//! An mbuf as a frame of the pipeline.
+
+use dcp_pipeline::{Classified, EditRefused, Frame, FrameSink};
+use dcp_wire::{HO_LEN, PARSE_LEN, VLAN_LEN};
+use dpdk_ffi::{Mbuf, MbufBatch};
+
+/// A frame in mbufs. Eight bytes; dropping it frees the mbufs.
+#[derive(Debug)]
+pub struct MbufFrame(pub Mbuf);
+
+/// Bytes at the front that classification, trimming and marking touch.
+const EDITED_LEN: usize = HO_LEN + VLAN_LEN;
+
+impl MbufFrame {
+    /// Applies `edit` to bytes that nobody else holds: the frame's own, or a copy of its first `keep` bytes.
+    fn edit<T>(
+        &mut self,
+        keep: usize,
+        edit: impl FnOnce(&mut [u8]) -> Result<T, dcp_wire::NotDcp>,
+    ) -> Result<T, EditRefused> {
+        if self.0.is_shared() || self.0.head_len() < EDITED_LEN.min(self.0.frame_len()) {
+            let mut copy = self.0.private_copy(keep).ok_or(EditRefused::NoBuffer)?;
+            let head = copy.head_mut().ok_or(EditRefused::NoBuffer)?;
+            let done = edit(head).map_err(|_| EditRefused::NotDcp)?;
+            self.0 = copy;
+            return Ok(done);
+        }
+        let head = self.0.head_mut().ok_or(EditRefused::NoBuffer)?;
+        edit(head).map_err(|_| EditRefused::NotDcp)
+    }
+}
+
+impl Frame for MbufFrame {
+    #[inline]
+    fn classify(&self, service_ports: &[u16]) -> Option<Classified> {
+        if self.0.head().len() >= EDITED_LEN {
+            return dcp_wire::classify(self.0.head(), service_ports);
+        }
+        let mut head = [0; PARSE_LEN];
+        let len = self.0.header_into(&mut head);
+        dcp_wire::classify(&head[..len], service_ports)
+    }
+
+    #[inline]
+    fn len(&self) -> u32 {
+        u32::try_from(self.0.frame_len()).expect("pkt_len is a u32")
+    }
+
+    fn trim(&mut self) -> Result<(), EditRefused> {
+        let len = self.edit(EDITED_LEN, dcp_wire::trim)?;
+        // The bytes are exclusive now, and a payload segment behind them goes back whole.
+        self.0.truncate(len).map_err(|_| EditRefused::NoBuffer)
+    }
+
+    fn mark_ce(&mut self) -> Result<bool, EditRefused> {
+        self.edit(usize::MAX, dcp_wire::mark_ce)
+    }
+
+    fn try_clone(&self) -> Option<Self> {
+        self.0.private_copy(self.0.frame_len()).map(Self)
+    }
+}
+
+/// A batch as the place where the pipeline puts frames.
+pub(crate) struct BatchSink<'a>(pub(crate) &'a mut MbufBatch);
+
+impl FrameSink<MbufFrame> for BatchSink<'_> {
+    #[inline]
+    fn room(&self) -> usize {
+        self.0.room()
+    }
+
+    #[inline]
+    fn push(&mut self, frame: MbufFrame) {
+        self.0.push(frame.0).expect("room() counted it");
+    }
+}

@@ -1,0 +1,231 @@
+//! The loop of one worker: an endpoint, its queue pair, its memory.
+
+use dcp_core::{Endpoint, Instant, RegionId, RxPacket, RxVerdict};
+use dcp_wire::{HEADER_LEN_MAX, Packet, ParseError, ParseOptions};
+use dpdk_ffi::{Clock, Mbuf, MbufBatch, MbufStash, Pool, QueuePair, Region};
+
+use crate::place::Placer;
+use crate::transmit::FrameBuilder;
+
+/// What a worker runs on.
+#[derive(Debug)]
+pub struct WorkerConfig {
+    /// The protocol.
+    pub endpoint: Endpoint,
+    /// The device's receive and transmit queue.
+    pub queues: QueuePair,
+    /// Mbufs for headers.
+    pub header_pool: Pool,
+    /// Mbufs that point to payload.
+    pub payload_pool: Pool,
+    /// The clock; workers of one process share its origin.
+    pub clock: Clock,
+    /// UDP destination port of frames for this endpoint.
+    pub service_port: u16,
+    /// Payload segments that one frame may have: gather entries that meet inside one MTU. 1 … 16.
+    pub segments_max: usize,
+}
+
+/// What a worker counts beside its endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct WorkerCounters {
+    /// Frames received.
+    pub received: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames that are no legal DCP frames for this endpoint, by [`ParseError::index`].
+    pub unparsed: [u64; ParseError::COUNT],
+    /// Bounces that found no transmit room; the sender's coarse timer recovers.
+    pub bounces_lost: u64,
+    /// Polls that found more to send than mbufs to send it in.
+    pub starved: u64,
+}
+
+/// Drives an endpoint over a queue pair. Not tied to a thread: whoever holds it calls [`Worker::poll`].
+#[derive(Debug)]
+pub struct Worker {
+    endpoint: Endpoint,
+    queues: QueuePair,
+    regions: Vec<Region>,
+    stash: MbufStash,
+    clock: Clock,
+    options: ParseOptions,
+    segments_max: usize,
+    header_pool: Pool,
+    rx: MbufBatch,
+    bounces: MbufBatch,
+    tx: MbufBatch,
+    done: MbufBatch,
+    /// When the receive queue was last seen empty (R-14's t2).
+    seen_empty: Instant,
+    last_poll: Instant,
+    counters: WorkerCounters,
+}
+
+impl Worker {
+    /// A worker without memory: give it regions before work requests name them.
+    pub fn new(config: WorkerConfig) -> Self {
+        let now = Instant::from_ns(config.clock.now_ns());
+        Self {
+            endpoint: config.endpoint,
+            queues: config.queues,
+            regions: Vec::new(),
+            stash: MbufStash::new(&config.header_pool, &config.payload_pool),
+            clock: config.clock,
+            options: ParseOptions { service_port: config.service_port, icrc: false },
+            segments_max: config.segments_max,
+            header_pool: config.header_pool,
+            rx: MbufBatch::new(),
+            bounces: MbufBatch::new(),
+            tx: MbufBatch::new(),
+            done: MbufBatch::new(),
+            seen_empty: now,
+            last_poll: now,
+            counters: WorkerCounters::default(),
+        }
+    }
+
+    /// Makes a region known; register ranges of it with [`Endpoint::register`] under the id returned.
+    pub fn add_region(&mut self, region: Region) -> RegionId {
+        self.regions.push(region);
+        RegionId(u32::try_from(self.regions.len() - 1).expect("fewer than 2^32 regions"))
+    }
+
+    /// The endpoint.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The endpoint, for commands. Work posted leaves at the next [`Worker::poll`].
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// Counters of the worker itself.
+    pub fn counters(&self) -> &WorkerCounters {
+        &self.counters
+    }
+
+    /// One round: receive, place, answer, let timers run, send. Returns the frames received and sent.
+    pub fn poll(&mut self) -> usize {
+        let now = self.now();
+        self.endpoint.handle_gap(now, now.since(self.last_poll));
+        self.last_poll = now;
+        let received = self.receive(now);
+        self.endpoint.handle_timeout(now);
+        // t3 is read after everything ahead of a probe has been placed.
+        let later = self.now();
+        received + self.transmit(later)
+    }
+
+    /// Time on the worker's clock.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        Instant::from_ns(self.clock.now_ns())
+    }
+
+    fn receive(&mut self, now: Instant) -> usize {
+        let room = self.rx.room();
+        let count = self.queues.rx.burst(&mut self.rx);
+        let arrived = self.seen_empty;
+        if count < room {
+            self.seen_empty = now;
+        }
+        let mut batch = std::mem::take(&mut self.rx);
+        for frame in batch.drain() {
+            self.handle_frame(now, arrived, frame);
+        }
+        self.rx = batch;
+        self.done.free_all();
+        self.counters.received += count as u64;
+        count
+    }
+
+    #[inline]
+    fn handle_frame(&mut self, now: Instant, arrived: Instant, frame: Mbuf) {
+        let packet = match parse(self.options, &frame) {
+            Ok(packet) => packet,
+            Err(error) => {
+                self.counters.unparsed[error.index()] += 1;
+                self.done.discard(frame);
+                return;
+            }
+        };
+        let payload_offset = usize::from(packet.payload_offset);
+        let mut placer = Placer { frame: &frame, payload_offset, regions: &self.regions };
+        match self.endpoint.handle_packet(now, &RxPacket { packet, arrived }, &mut placer) {
+            RxVerdict::Bounce(rewrite) => self.bounce(frame, &rewrite),
+            RxVerdict::Done | RxVerdict::Drop(_) => self.done.discard(frame),
+        }
+    }
+
+    /// in place, unless someone else holds the frame too.
+    fn bounce(&mut self, mut frame: Mbuf, rewrite: &dcp_wire::BounceRewrite) {
+        if frame.is_shared() || frame.head_len() < dcp_wire::HO_LEN + dcp_wire::VLAN_LEN {
+            match frame.copy(&self.header_pool) {
+                Some(copy) => self.done.discard(std::mem::replace(&mut frame, copy)),
+                None => {
+                    self.counters.bounces_lost += 1;
+                    self.done.discard(frame);
+                    return;
+                }
+            }
+        }
+        let rewritten = frame.head_mut().is_some_and(|head| dcp_wire::bounce(head, rewrite).is_ok());
+        debug_assert!(rewritten, "a parsed HO can be bounced");
+        if let Err(frame) = self.bounces.push(frame) {
+            self.counters.bounces_lost += 1;
+            self.done.discard(frame);
+        }
+    }
+
+    fn transmit(&mut self, now: Instant) -> usize {
+        // T-2: bounces first.
+        self.tx.append(&mut self.bounces);
+        self.stash.refill();
+        let mut builder = FrameBuilder {
+            stash: &mut self.stash,
+            batch: &mut self.tx,
+            regions: &self.regions,
+            segments_max: self.segments_max,
+        };
+        self.endpoint.poll_transmit(now, &mut builder);
+        if self.tx.is_empty() {
+            self.counters.starved += u64::from(self.endpoint.has_frames());
+            return 0;
+        }
+        let sent = self.queues.tx.burst(&mut self.tx);
+        self.counters.sent += sent as u64;
+        sent
+    }
+
+    /// Bursts that a pool could not serve in full.
+    pub fn pool_exhaustions(&self) -> u64 {
+        self.stash.exhausted()
+    }
+}
+
+/// A frame of ours has all headers in its first segment; others may be split anywhere (A10).
+#[inline]
+fn parse(options: ParseOptions, frame: &Mbuf) -> Result<Packet, ParseError> {
+    let checksum_ok = || whole_frame_parses(options, frame);
+    if let Ok(packet) = dcp_wire::parse(options, frame.head(), frame.frame_len(), checksum_ok) {
+        return Ok(packet);
+    }
+    parse_gathered(options, frame)
+}
+
+#[cold]
+fn parse_gathered(options: ParseOptions, frame: &Mbuf) -> Result<Packet, ParseError> {
+    let mut head = [0; dcp_wire::PARSE_LEN];
+    const { assert!(dcp_wire::PARSE_LEN >= HEADER_LEN_MAX) };
+    let len = frame.header_into(&mut head);
+    dcp_wire::parse(options, &head[..len], frame.frame_len(), || whole_frame_parses(options, frame))
+}
+
+/// A non-zero UDP checksum is rare: the frame is copied out to be summed.
+#[cold]
+fn whole_frame_parses(options: ParseOptions, frame: &Mbuf) -> bool {
+    let mut bytes = vec![0; frame.frame_len()];
+    frame.copy_to_slice(0, &mut bytes).is_ok() && dcp_wire::parse_frame(options, &bytes).is_ok()
+}
