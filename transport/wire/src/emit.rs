@@ -37,7 +37,8 @@ fn emit_tight(headers: &Headers, payload_len: usize, out: &mut [u8]) -> usize {
 fn emit_fixed(headers: &Headers, payload_len: usize, out: &mut [u8; HEADER_LEN_MAX]) -> usize {
     let len = headers.len();
     let (ip_at, rest) = put_ethernet(&headers.path, out);
-    let ip_len = u16::try_from(len - ip_at + payload_len).expect("an IP datagram is at most 65535 bytes long");
+    let ip_len =
+        u16::try_from(len - ip_at + payload_len).expect("an IP datagram is at most 65535 bytes long");
 
     let bth = Bth::of(&headers.kind);
     let (ip, extension) = split(rest);

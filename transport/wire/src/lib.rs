@@ -9,6 +9,7 @@
 
 mod checksum;
 mod classify;
+mod datagram;
 mod emit;
 mod error;
 mod extension;
@@ -18,7 +19,8 @@ pub mod ids;
 mod layout;
 mod opcode;
 mod parse;
-mod parse_kind;
+mod parse_control;
+mod parse_data;
 mod rewrite;
 pub mod seq;
 mod shape;

@@ -93,6 +93,12 @@ impl DataOpcode {
         )
     }
 
+    /// Whether the packet carries bytes of a message behind its headers.
+    #[inline]
+    pub const fn has_payload(self) -> bool {
+        !matches!(self, Self::ReadRequest | Self::AtomicAck | Self::CmpSwap | Self::FetchAdd)
+    }
+
     /// Bytes of extension headers behind the MSN.
     #[inline]
     pub const fn extension_len(self) -> usize {
