@@ -103,7 +103,8 @@ impl Eal {
         if STARTED.swap(true, Ordering::SeqCst) {
             return Err(EalError::AlreadyStarted);
         }
-        let runtime_dir = RuntimeDir::prepare()?;
+        // Nothing of DPDK's was touched yet, so the caller may try again.
+        let runtime_dir = RuntimeDir::prepare().inspect_err(|_| STARTED.store(false, Ordering::SeqCst))?;
         let arguments = arguments(&config, memory, core, &prefix());
         let outcome = thread::Builder::new()
             .name("eal-start".into())

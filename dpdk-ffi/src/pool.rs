@@ -193,7 +193,8 @@ impl fmt::Display for PoolError {
         let PoolConfig { name, count, data_room, .. } = self.config;
         let errno = self.errno;
         let advice = match errno.0 {
-            libc::ENOMEM => "give the EAL more memory or ask for fewer mbufs",
+            // DPDK says either when its heap is full.
+            libc::ENOMEM | libc::ENOBUFS => "give the EAL more memory or ask for fewer mbufs",
             _ => "ask for at least one mbuf and at most 65407 bytes of data room",
         };
         write!(f, "pool {name} of {count} mbufs with {data_room} bytes each was refused ({errno}): {advice}")

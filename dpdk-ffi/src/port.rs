@@ -148,8 +148,11 @@ fn lookup(name: &str, c_name: &CStr) -> Result<u16, PortError> {
 /// What the driver logged, or else what the number means.
 fn reason(errno: Errno) -> String {
     let log = eal::log_tail();
-    let line = log.lines().map(str::trim).find(|line| !line.is_empty());
-    line.map_or_else(|| errno.to_string(), |line| format!("{line}: {errno}"))
+    if let Some(line) = log.lines().map(str::trim).find(|line| !line.is_empty()) {
+        return line.to_owned();
+    }
+    // The bus returns a bare -1 when no driver takes the name: not an EPERM.
+    if errno.0 == libc::EPERM { "no driver takes it".to_owned() } else { errno.to_string() }
 }
 
 /// Devices that this process can still have.
@@ -187,7 +190,10 @@ pub(crate) fn configure(
         errno: Errno::from_return(code),
     };
     let check = |step, code| if code < 0 { Err(refused(step, code)) } else { Ok(()) };
-    let conf = dpdk_sys::rte_eth_conf::default();
+    let mut conf = dpdk_sys::rte_eth_conf::default();
+    // Drivers differ in offloads: ask for those that exist only.
+    conf.txmode.offloads = info.tx_offload_capa & dpdk_sys::DCP_TX_OFFLOAD_MULTI_SEGS;
+    conf.rxmode.offloads = info.rx_offload_capa & dpdk_sys::DCP_RX_OFFLOAD_SCATTER;
     // SAFETY: the port is valid, as `info` found; the configuration is copied.
     check("its configuration", unsafe {
         dpdk_sys::rte_eth_dev_configure(port, count, count, &raw const conf)

@@ -21,6 +21,14 @@ pub struct QueuePair {
     pub mac: [u8; 6],
 }
 
+impl QueuePair {
+    /// Whether the device's link is up; net_memif's is down until its peer comes. Not for the hot path.
+    pub fn link_is_up(&self) -> bool {
+        // SAFETY: the device is alive while the queue is.
+        unsafe { dpdk_sys::dcp_link_is_up(self.rx.id.port) != 0 }
+    }
+}
+
 /// Whatever must live for as long as a queue is used; stops the device when the last one drops it.
 pub(crate) trait Keep: fmt::Debug + Send + Sync {}
 

@@ -119,6 +119,8 @@ impl std::error::Error for EalError {}
 
 /// Finds the cause in all that DPDK printed while failing.
 pub(super) fn translate(printed: &str, memory_mib: u32) -> EalError {
+    // Behind the usage page stands nothing that was not said before it, but any word may occur in it.
+    let printed = without_usage(printed);
     let lines: Vec<&str> = printed.lines().map(without_prefix).filter(|line| !line.is_empty()).collect();
     let find = |words: &[&str]| {
         let line = lines.iter().find(|line| words.iter().any(|word| line.contains(word)));
@@ -145,6 +147,20 @@ pub(super) fn translate(printed: &str, memory_mib: u32) -> EalError {
     let reason = find(&["annot ", "rror", "ailed", "nvalid", "FATAL"])
         .or_else(|| lines.last().map(|&it| it.to_owned()));
     EalError::Other { reason: reason.unwrap_or_else(|| "it gave no reason".to_owned()) }
+}
+
+fn without_usage(printed: &str) -> String {
+    // From the heading to the next line of the log: the log and standard output are captured one after the other.
+    let mut in_usage = false;
+    let mut kept = String::new();
+    for line in printed.lines() {
+        in_usage = (in_usage || line.trim_start().starts_with("Usage:")) && !line.starts_with("EAL:");
+        if !in_usage {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
 }
 
 /// DPDK prints `EAL: ` or `EAL: FATAL: ` before its words.

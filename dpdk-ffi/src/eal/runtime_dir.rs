@@ -108,7 +108,7 @@ const VARIABLE: &str = "XDG_RUNTIME_DIR";
 const FALLBACKS: [&str; 3] = ["/dev/shm", "/var/tmp", "."];
 
 fn make_private(parent: &Path) -> std::io::Result<PathBuf> {
-    let mut template = parent.join("dcp-XXXXXX").into_os_string().into_vec();
+    let mut template = parent.join(format!("dcp_{}_XXXXXX", std::process::id())).into_os_string().into_vec();
     template.push(0);
     let mut template =
         CString::from_vec_with_nul(template).map_err(std::io::Error::other)?.into_bytes_with_nul();
