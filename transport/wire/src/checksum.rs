@@ -63,7 +63,7 @@ pub fn udp_checksum_ok<'a>(
 }
 
 /// Sum of an IPv4 header without options, folded; 0xFFFF where its checksum is right.
-#[inline]
+#[inline(always)]
 pub(crate) fn ip_sum(header: &[u8; IP_LEN]) -> u16 {
     let mut sum = 0u64;
     for word in header.as_chunks::<4>().0 {

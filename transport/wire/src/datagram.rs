@@ -42,7 +42,7 @@ impl<'a> Datagram<'a> {
         if be16(ip, at::DST_PORT) != service_port {
             return Err(ParseError::OtherPort);
         }
-        if ip_sum(&take::<IP_LEN>(ip, 0)) != 0xFFFF {
+        if ip.first_chunk().map(ip_sum) != Some(0xFFFF) {
             return Err(ParseError::IpChecksum);
         }
         // A1, A2: padding makes the frame longer than the datagram; nothing makes it shorter.
