@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::failure::Failure;
+use crate::loopback::Loop;
 use crate::outcome::Outcome;
 use crate::plan::{Device, Plan};
 use crate::progress::Progress;
@@ -12,8 +13,7 @@ use crate::progress::Progress;
 /// # Errors
 /// The transfer failed, or the machine cannot run it.
 pub fn run(plan: &Plan, interrupted: &AtomicBool, progress: &mut Progress) -> Result<Outcome, Failure> {
-    let _ = (interrupted, progress);
     match plan.device {
-        Device::Loop => Err(Failure::environment("the loop device is not part of this build")),
+        Device::Loop => Loop::start(plan)?.run(plan, interrupted, progress),
     }
 }

@@ -12,6 +12,7 @@ pub mod device;
 pub mod failure;
 pub mod interrupt;
 pub mod json;
+pub mod loopback;
 pub mod measure;
 pub mod net;
 pub mod outcome;

@@ -1,0 +1,72 @@
+//! Where messages lie in memory.
+
+use crate::plan::Plan;
+
+/// Bytes between two buffers; they must stay zero.
+pub(super) const GUARD: usize = 64;
+/// Memory that the buffers of one client take when nothing asks for more: small enough for a cache.
+const CACHED_BYTES: u64 = 2 << 20;
+/// Memory that the buffers of one client may take when every message under way needs a buffer of its own.
+const SEPARATE_BYTES: u64 = 1 << 30;
+
+/// Buffers of one client: `slots` for each queue pair, used in turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Layout {
+    pub(super) size: usize,
+    stride: usize,
+    pub(super) slots: u64,
+    qps: usize,
+    /// Messages that a queue pair may have outstanding.
+    pub(super) depth: u64,
+}
+
+impl Layout {
+    /// With `--verify`, every message under way has its own buffer, and the depth shrinks if memory would not do.
+    pub(super) fn new(plan: &Plan) -> Self {
+        let size = usize::try_from(plan.size).unwrap_or(usize::MAX);
+        let stride = size.next_multiple_of(GUARD) + GUARD;
+        let per_slot = stride as u64 * u64::from(plan.qps);
+        let depth = u64::from(plan.tx_depth);
+        let fitting = |bytes: u64| (bytes / per_slot).clamp(1, depth);
+        let slots = if plan.verify_each { fitting(SEPARATE_BYTES) } else { fitting(CACHED_BYTES) };
+        let depth = if plan.verify_each { slots } else { depth };
+        Self { size, stride, slots, qps: plan.qps as usize, depth }
+    }
+
+    /// Bytes of all buffers.
+    pub(super) fn bytes(&self) -> usize {
+        self.stride * self.qps * usize::try_from(self.slots).unwrap_or(usize::MAX)
+    }
+
+    /// Offset of the buffer of message `index` on queue pair `qp`.
+    #[inline]
+    pub(super) fn offset(&self, qp: usize, index: u64) -> u64 {
+        let slot = qp as u64 * self.slots + index % self.slots;
+        slot * self.stride as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_do_not_overlap_and_fit() {
+        for (size, qps, tx_depth, verify_each) in [(0, 3, 4, false), (1, 2, 7, true), (65536, 5, 128, true)] {
+            let layout = Layout::new(&Plan { size, qps, tx_depth, verify_each, ..Plan::default() });
+            let mut offsets: Vec<u64> =
+                (0..qps as usize).flat_map(|qp| (0..layout.slots).map(move |i| (qp, i))).map(|(qp, i)| layout.offset(qp, i)).collect();
+            offsets.sort_unstable();
+            assert!(offsets.windows(2).all(|pair| pair[1] - pair[0] >= size + GUARD as u64));
+            assert!(offsets.last().is_some_and(|last| last + size + GUARD as u64 <= layout.bytes() as u64));
+        }
+    }
+
+    #[test]
+    fn verification_of_each_message_needs_a_buffer_for_each_one_under_way() {
+        let plan = Plan { size: 256 << 20, tx_depth: 128, verify_each: true, ..Plan::default() };
+        let layout = Layout::new(&plan);
+        assert_eq!(layout.depth, layout.slots);
+        assert!(layout.bytes() <= 1 << 30);
+    }
+}

@@ -1,0 +1,118 @@
+//! What is measured while a run goes on, and the outcome made of it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dcp_switch::Switch;
+
+use super::client::Client;
+use crate::net::NetCounters;
+use crate::outcome::{Outcome, Verification};
+use crate::plan::{Length, Plan};
+use crate::progress::Progress;
+use dcp::Worker;
+
+/// Least time between two samples of the rate, in nanoseconds: many completions, or many looks at the clock for one.
+const SAMPLE_NS: u64 = 5_000_000;
+/// Time between two updates of the progress bar, in nanoseconds.
+const PROGRESS_NS: u64 = 50_000_000;
+
+/// Samples of a run, taken every few hundred rounds.
+pub(super) struct Tally<'a> {
+    interrupted: &'a AtomicBool,
+    progress: &'a mut Progress,
+    size: u64,
+    start_ns: u64,
+    end_ns: Option<u64>,
+    sampled: (u64, u64),
+    shown_ns: u64,
+    peak: f64,
+    stopped: bool,
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn new(
+        plan: &Plan,
+        interrupted: &'a AtomicBool,
+        progress: &'a mut Progress,
+        now_ns: u64,
+    ) -> Self {
+        let end_ns = match plan.length {
+            Length::Iterations(_) => None,
+            Length::Duration(duration) => Some(now_ns.saturating_add(nanos(duration))),
+        };
+        Self {
+            interrupted,
+            progress,
+            size: plan.size,
+            start_ns: now_ns,
+            end_ns,
+            sampled: (now_ns, 0),
+            shown_ns: now_ns,
+            peak: 0.0,
+            stopped: false,
+        }
+    }
+
+    /// Takes note of the time and of what is done. False: the run is to stop.
+    pub(super) fn tick(&mut self, now_ns: u64, completed: u64) -> bool {
+        let (then_ns, before) = self.sampled;
+        // Only at completions: one of them may stand for a hundred messages.
+        if completed > before && now_ns >= then_ns + SAMPLE_NS {
+            let bytes = (completed - before) as f64 * self.size as f64;
+            self.peak = self.peak.max(bytes * 1e9 / (now_ns - then_ns) as f64);
+            self.sampled = (now_ns, completed);
+        }
+        if now_ns >= self.shown_ns + PROGRESS_NS {
+            self.shown_ns = now_ns;
+            self.progress.update(completed);
+        }
+        self.stopped |= self.interrupted.load(Ordering::Relaxed);
+        !self.stopped && self.end_ns.is_none_or(|end| now_ns < end)
+    }
+
+    /// The outcome of a run that ended at `now_ns`.
+    pub(super) fn outcome(self, plan: &Plan, now_ns: u64, iterations: u64, cores: u32) -> Outcome {
+        let elapsed_ns = (now_ns - self.start_ns).max(1);
+        let bytes = iterations * self.size;
+        let average = bytes as f64 * 1e9 / elapsed_ns as f64;
+        let timed = matches!(plan.length, Length::Duration(_));
+        Outcome {
+            iterations,
+            bytes,
+            elapsed_ns,
+            peak_bytes_per_second: (!timed).then_some(self.peak.max(average)),
+            verification: Verification::NotChecked,
+            net: NetCounters::default(),
+            cores,
+            mtu: plan.mtu,
+            interrupted: self.stopped,
+            notes: Vec::new(),
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What endpoints and switch counted.
+pub(super) fn net_counters(clients: &[Client], switch: &Switch, server: &Worker) -> NetCounters {
+    let totals = switch.pipeline().totals();
+    let ho_lost = totals.egress.ho_lost();
+    let mut net = NetCounters {
+        trimmed: totals.egress.trimmed,
+        ho_lost,
+        dropped: totals.ingress.drops.total() + totals.egress.drops.total() - ho_lost,
+        duplicates: server.endpoint().counters().duplicates(),
+        ..NetCounters::default()
+    };
+    for client in clients {
+        let counters = client.worker.endpoint().counters();
+        net.data_packets += counters.data_packets;
+        net.retransmitted += counters.retransmitted;
+        net.ho_returned += counters.ho_returned;
+        net.timeouts += counters.timeouts + counters.window_timeouts;
+    }
+    net
+}

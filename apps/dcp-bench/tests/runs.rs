@@ -1,0 +1,152 @@
+//! What `dcp-bench write` does on the loop device, seen from outside.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn command(options: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
+    command.arg("write").args(options.split_whitespace()).stdin(Stdio::null());
+    command
+}
+
+fn write(options: &str) -> Output {
+    command(options).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The JSON of a run that must succeed.
+#[track_caller]
+fn results(options: &str) -> Value {
+    let output = write(&format!("{options} --json -"));
+    assert_eq!(output.status.code(), Some(0), "{options}: {}", text(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
+    assert_eq!(json["results"][0]["verified"], true, "{options}: {json}");
+    json
+}
+
+fn net(json: &Value, counter: &str) -> u64 {
+    json["results"][0]["net"][counter].as_u64().expect("a counter")
+}
+
+#[test]
+fn clean_run_resends_nothing() {
+    let json = results("--size 1M --iters 50");
+    assert_eq!(json["results"][0]["iterations"], 50);
+    assert_eq!(json["results"][0]["size_bytes"], 1 << 20);
+    assert_eq!(net(&json, "data_packets"), 50 * 256);
+    for counter in ["retransmitted", "trimmed", "ho_returned", "ho_lost", "dropped", "duplicates", "timeouts"] {
+        assert_eq!(net(&json, counter), 0, "{counter}");
+    }
+}
+
+#[test]
+fn table_has_the_row_and_the_network_line() {
+    let output = write("--size 4096 --iters 100 --report_gbits");
+    let text = text(&output.stdout);
+    let row = text.lines().rev().nth(2).expect("a row above the rule and the network line");
+    let fields: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!((fields.len(), fields[0], fields[1]), (5, "4096", "100"), "{text}");
+    assert!(text.trim_end().ends_with("0 timeouts, 0 CNPs; data verified"), "{text}");
+}
+
+#[test]
+fn trimmed_packets_are_resent_once_each() {
+    let json = results("--size 1M --iters 50 --trim 5%");
+    assert!(net(&json, "trimmed") > 0);
+    assert_eq!(net(&json, "retransmitted"), net(&json, "trimmed"));
+    assert_eq!(net(&json, "timeouts"), 0);
+}
+
+#[test]
+fn silent_loss_is_recovered_by_the_coarse_timer() {
+    let json = results("--size 64K --iters 200 --drop 0.1% --dup 5% --qp-timeout 8");
+    assert!(net(&json, "timeouts") > 0);
+    assert!(net(&json, "duplicates") > 0);
+}
+
+#[test]
+fn congestion_trims_and_delivers() {
+    let json = results("--size 64K --iters 50 --qp 8 --threshold 8K");
+    assert!(net(&json, "trimmed") > 0);
+}
+
+#[test]
+fn incast_of_many_hosts_delivers() {
+    let json = results("--size 64K --iters 20 --hosts 33");
+    assert_eq!(json["results"][0]["iterations"], 20 * 32);
+}
+
+#[test]
+fn each_message_can_be_checked_as_it_completes() {
+    results("--size 10000 --iters 100 --verify");
+}
+
+#[test]
+fn message_sizes_around_the_mtu_arrive() {
+    for mtu in [256, 1024, 4096] {
+        for size in [0, 1, mtu - 1, mtu, mtu + 1, 2 * mtu - 1, 2 * mtu + 1, (1 << 20) + 3] {
+            results(&format!("--size {size} --mtu {mtu} --iters 5"));
+        }
+    }
+}
+
+#[test]
+fn every_queue_pair_completes_what_was_asked() {
+    for (n, depth, cq_mod, qps) in [
+        (1, 1, 1, 1), (1, 128, 100, 8), (2, 3, 100, 3), (2, 128, 1000, 1), (7, 1, 1000, 8), (7, 3, 1, 3),
+        (7, 128, 100, 3), (1001, 1, 100, 1), (1001, 3, 1000, 8), (1001, 128, 1, 3), (1001, 128, 100, 8),
+    ] {
+        let json = results(&format!("--size 64 -n {n} -t {depth} -Q {cq_mod} -q {qps}"));
+        assert_eq!(json["results"][0]["iterations"], n * qps, "{n} {depth} {cq_mod} {qps}");
+    }
+}
+
+#[test]
+fn duration_ends_the_run() {
+    let json = results("--size 64K --duration 0.3");
+    assert!(json["results"][0]["iterations"].as_u64().is_some_and(|n| n > 0));
+    assert!(json["results"][0]["seconds"].as_f64().is_some_and(|s| s >= 0.3));
+    assert!(json["results"][0]["bw_peak_gbps"].is_null());
+}
+
+#[test]
+fn total_loss_fails_with_the_status_and_in_json() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("total-loss.json");
+    let output = write(&format!("-n 5 --drop 100% -u 4 --retry-cnt 1 --json {}", path.display()));
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("RETRY_EXC_ERR (12)"), "{stderr}");
+    assert!(stderr.contains("repeat: dcp-bench write -n 5"), "{stderr}");
+    let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(json["error"]["kind"], "transfer");
+    assert_eq!(json["error"]["status"], "RETRY_EXC_ERR (12)");
+}
+
+#[test]
+fn ctrl_c_prints_what_was_done_and_ends() {
+    for signal in ["INT", "TERM"] {
+        let mut child = command("--duration 600").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        // The banner comes after the handlers are in place.
+        assert!(lines.any(|line| line.contains("#iterations")));
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        let rest: Vec<String> = lines.collect();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        assert!(rest.iter().any(|line| line.contains("network: ")), "{signal}: {rest:?}");
+    }
+}
+
+#[test]
+fn reader_that_leaves_does_not_fail_the_run() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = command("-n 10 --json -").stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+}
