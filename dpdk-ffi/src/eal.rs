@@ -32,6 +32,9 @@ pub struct EalConfig {
     /// Whether DPDK's telemetry socket is opened (for `dpdk-telemetry.py`). Needs ordinary pages' IPC directory until
     /// the end, so a SIGKILL leaves it behind.
     pub telemetry: bool,
+    /// Whether DPDK's channel between processes is opened: net_memif insists on it. Takes ordinary pages, whatever `huge`
+    /// says short of `Require`, and a run-time directory until the end.
+    pub ipc: bool,
     /// Further EAL arguments, for experts.
     pub extra_args: Vec<String>,
 }
@@ -43,6 +46,7 @@ impl Default for EalConfig {
             huge: HugePreference::Auto,
             cores: Vec::new(),
             telemetry: false,
+            ipc: false,
             extra_args: Vec::new(),
         }
     }
@@ -118,7 +122,7 @@ impl Eal {
             Err(_) => return Err(EalError::Other { reason: "the thread that started it panicked".into() }),
         }
         // Without telemetry nothing lives there once the EAL runs, so a later SIGKILL leaves nothing either.
-        let _runtime_dir = if config.telemetry { Some(runtime_dir) } else { None };
+        let _runtime_dir = if config.telemetry || config.ipc { Some(runtime_dir) } else { None };
         Ok(Self { inner: Arc::new(EalInner { memory, _runtime_dir }) })
     }
 
@@ -164,7 +168,10 @@ fn choose_memory(config: &EalConfig) -> Result<MemoryMode, EalError> {
         return Err(EalError::MemoryTooSmall { mib, least_mib: MEMORY_MIB_MIN });
     }
     let bytes = u64::from(mib) << 20;
-    if config.huge != HugePreference::Never && huge_pages_usable(bytes) {
+    // Without --in-memory the pages would have files.
+    let huge =
+        if config.ipc && config.huge == HugePreference::Auto { HugePreference::Never } else { config.huge };
+    if huge != HugePreference::Never && huge_pages_usable(bytes) {
         return Ok(MemoryMode::HugePages { mib });
     }
     let info = MemInfo::read();
@@ -195,8 +202,12 @@ fn arguments(config: &EalConfig, memory: MemoryMode, core: usize, prefix: &str) 
     ];
     match memory {
         // Refused together with --no-huge. Its pages have no files, so they cannot stay behind.
+        MemoryMode::HugePages { .. } if config.ipc => words.push("--huge-unlink".to_owned()),
         MemoryMode::HugePages { .. } => words.push("--in-memory".to_owned()),
-        MemoryMode::Ordinary { .. } => words.extend(["--no-huge".to_owned(), "--no-shconf".to_owned()]),
+        MemoryMode::Ordinary { .. } => words.push("--no-huge".to_owned()),
+    }
+    if matches!(memory, MemoryMode::Ordinary { .. }) && !config.ipc {
+        words.push("--no-shconf".to_owned());
     }
     words.extend(["-m".to_owned(), config.memory_mib.to_string()]);
     if !config.telemetry {

@@ -149,6 +149,9 @@ fn lookup(name: &str, c_name: &CStr) -> Result<u16, PortError> {
 fn reason(errno: Errno) -> String {
     let log = eal::log_tail();
     if let Some(line) = log.lines().map(str::trim).find(|line| !line.is_empty()) {
+        if line.contains("mp action callback") {
+            return "it needs DPDK's channel between processes: start with EalConfig::ipc".to_owned();
+        }
         return line.to_owned();
     }
     // The bus returns a bare -1 when no driver takes the name: not an EPERM.

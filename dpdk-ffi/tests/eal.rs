@@ -27,6 +27,7 @@ fn child() {
         "affinity" => affinity(),
         "everything" => everything(),
         "vdevs" => vdevs(),
+        "memif" => memif(),
         other => panic!("no case {other}"),
     }
 }
@@ -100,6 +101,45 @@ fn vdevs() {
     }
     let port = Port::create(&eal, "net_null0", "").unwrap();
     println!("sentence: {}", port.start(&PortConfig { queues: 9999, ..config }).unwrap_err());
+}
+
+/// Server and client in one process: frames go through the shared memory all the same.
+fn memif() {
+    let eal = Eal::start(EalConfig { ipc: true, ..small() }).unwrap();
+    let _guard = register_thread(&eal).unwrap();
+    let pool = Pool::new(&eal, PoolConfig::frames("memif", 1023, 4096)).unwrap();
+    let config =
+        PortConfig { queues: 1, rx_ring_size: 256, tx_ring_size: 256, mtu: None, pool: pool.clone() };
+    let socket = env::temp_dir().join(format!("dcp-ffi-memif-{}", std::process::id()));
+    let port = |name: &str, role: &str| {
+        let arguments = format!("role={role},socket={},socket-abstract=no,bsize=4096", socket.display());
+        Port::create(&eal, name, &arguments).unwrap().start(&config).unwrap().pop().unwrap()
+    };
+    let mut server = port("net_memif0", "server");
+    let mut client = port("net_memif1", "client");
+    let clock = dpdk_ffi::Clock::calibrate();
+    while !(server.link_is_up() && client.link_is_up()) {
+        assert!(clock.now_ns() < 5_000_000_000, "no link");
+    }
+    let mut batch = MbufBatch::new();
+    for number in 0..64 {
+        batch.push(Mbuf::from_bytes(&pool, &[number; 3000]).unwrap()).unwrap();
+    }
+    while !batch.is_empty() {
+        client.tx.burst(&mut batch);
+    }
+    let mut got = MbufBatch::new();
+    while got.len() < 64 {
+        server.rx.burst(&mut got);
+        assert!(clock.now_ns() < 10_000_000_000, "{} frames came", got.len());
+    }
+    let mut bytes = [0; 3000];
+    for (number, frame) in (0..).zip(&got) {
+        frame.copy_to_slice(0, &mut bytes).unwrap();
+        assert_eq!(bytes, [number; 3000]);
+    }
+    drop((got, server, client));
+    assert_eq!(pool.in_use(), 0);
 }
 
 fn command(case: &str) -> Command {
@@ -183,12 +223,17 @@ fn last_handle_shuts_down_with_frames_in_a_ring() {
 #[test]
 fn devices_that_do_not_come_up_are_named() {
     let sentences = run("vdevs");
-    let words = ["net_nonsense0", "net_af_packet0", "net_memif0", "net_tap9", "9999"];
+    let words = ["net_nonsense0", "net_af_packet0", "EalConfig::ipc", "net_tap9", "9999"];
     assert_eq!(sentences.len(), words.len(), "{sentences:?}");
     for (sentence, word) in sentences.iter().zip(words) {
         println!("{sentence}");
         assert!(sentence.contains(word), "{sentence}");
     }
+}
+
+#[test]
+fn memif_carries_jumbo_frames_and_closes() {
+    run("memif");
 }
 
 #[test]
