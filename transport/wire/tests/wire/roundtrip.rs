@@ -1,8 +1,33 @@
 //! P-1 at random: what is emitted parses back; anything else is refused without panic.
 
-use crate::support::{OPTIONS, any_frame, every_kind, frame_of, padded};
+use crate::support::{OPTIONS, any_frame, every_kind, fix_ip_checksum, frame_of, headers, padded};
 use dcp_wire::*;
 use proptest::prelude::*;
+
+/// A tag and a UDP payload of random bytes: mostly an opcode of that tag, and a length near the right one.
+fn any_body() -> impl Strategy<Value = (Tag, Vec<u8>)> {
+    let kinds: Vec<(Tag, u8, usize)> = every_kind()
+        .into_iter()
+        .map(|(headers, payload_len)| {
+            let frame = frame_of(&headers, payload_len);
+            (headers.kind.tag(), frame[42], frame.len() - 42)
+        })
+        .collect();
+    let choices = kinds.len();
+    (0..choices, any::<Option<u8>>(), -2i32..3, proptest::collection::vec(any::<u8>(), 90)).prop_map(
+        move |(choice, wild, extra, mut body)| {
+            let (tag, opcode, len) = kinds[choice];
+            body[0] = opcode;
+            body.truncate(len.saturating_add_signed(if extra.abs() == 2 { extra as isize } else { 0 }));
+            // One body in two has something else in a random place.
+            if let Some(wild) = wild {
+                let at = usize::from(wild) % body.len();
+                body[at] = wild.rotate_left(3);
+            }
+            (tag, body)
+        },
+    )
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
@@ -48,6 +73,40 @@ proptest! {
         let _ = bounce(&mut copy, &rewrite);
     }
 
+    // P-1, behind the checks of the lower layers: right Ethernet, IPv4 and UDP headers around random bytes.
+    #[test]
+    fn a_random_body_is_refused_or_reads_as_what_it_says(
+        (tag, mut body) in any_body(), masks in any::<[bool; 5]>(),
+    ) {
+        // Random bits nearly always hit a reserved one; so groups of them are cleared, each half the time.
+        let groups: [&[(usize, u8)]; 5] = [
+            &[(1, 0xC0)],
+            &[(4, 0x3F), (8, 0xFF)],
+            &[(1, 0x40), (4, 0), (8, 0)],
+            &[(9, 0), (10, 0), (11, 0)],
+            &[(12, 0), (13, 0), (14, 0), (15, 0), (16, 0), (17, 0)],
+        ];
+        for (at, mask) in groups.iter().zip(masks).filter(|(_, on)| *on).flat_map(|(group, _)| *group) {
+            if let Some(byte) = body.get_mut(*at) {
+                *byte &= mask;
+            }
+        }
+        let mut frame = frame_of(&headers(Kind::Cnp), 0);
+        frame.truncate(42);
+        frame.extend_from_slice(&body);
+        frame[15] = frame[15] & !0x0C | tag.tos_bits();
+        frame[16..18].copy_from_slice(&u16::try_from(28 + body.len()).unwrap().to_be_bytes());
+        frame[38..40].copy_from_slice(&u16::try_from(8 + body.len()).unwrap().to_be_bytes());
+        fix_ip_checksum(&mut frame);
+        let result = parse_frame(OPTIONS, &frame);
+        prop_assert_eq!(parse_frame(OPTIONS, &padded(frame.clone())).ok(), result.ok());
+        if let Ok(packet) = result {
+            prop_assert_eq!(packet.headers.kind.tag(), tag);
+            let len = packet.headers.len();
+            prop_assert_eq!(&frame_of(&packet.headers, usize::from(packet.payload_len))[..len], &frame[..len]);
+        }
+    }
+
     /// What is taken in spite of damage is canonical: its headers emit the very bytes that were read.
     #[test]
     fn a_mutated_frame_is_refused_or_reads_as_what_it_now_says(
@@ -83,7 +142,7 @@ fn every_prefix_of_every_kind_is_refused_by_its_own_length_too() {
             let mut frame = whole[..len].to_vec();
             frame[16..18].copy_from_slice(&u16::try_from(len - 14).unwrap().to_be_bytes());
             frame[38..40].copy_from_slice(&u16::try_from(len - 34).unwrap().to_be_bytes());
-            crate::support::fix_ip_checksum(&mut frame);
+            fix_ip_checksum(&mut frame);
             let error = parse_frame(OPTIONS, &frame).unwrap_err();
             assert!(matches!(error, ParseError::HeaderLength | ParseError::TooShort), "{error} at {len}");
             let error = parse_frame(OPTIONS, &padded(frame)).unwrap_err();
