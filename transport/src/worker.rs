@@ -41,6 +41,9 @@ pub struct WorkerCounters {
     pub starved: u64,
 }
 
+/// Polls that wait for transmit room before bounces are dropped.
+const BOUNCE_PATIENCE: u32 = 256;
+
 /// Drives an endpoint over a queue pair. Not tied to a thread: whoever holds it calls [`Worker::poll`].
 #[derive(Debug)]
 pub struct Worker {
@@ -56,6 +59,8 @@ pub struct Worker {
     bounces: MbufBatch,
     tx: MbufBatch,
     done: MbufBatch,
+    /// Polls in a row that received nothing, because bounces wait for transmit room.
+    waited: u32,
     /// When the receive queue was last seen empty (R-14's t2).
     seen_empty: Instant,
     last_poll: Instant,
@@ -79,6 +84,7 @@ impl Worker {
             bounces: MbufBatch::new(),
             tx: MbufBatch::new(),
             done: MbufBatch::new(),
+            waited: 0,
             seen_empty: now,
             last_poll: now,
             counters: WorkerCounters::default(),
@@ -118,13 +124,25 @@ impl Worker {
         received + self.transmit(later)
     }
 
+    /// The worker's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Time on the worker's clock.
     #[inline]
     pub fn now(&self) -> Instant {
         Instant::from_ns(self.clock.now_ns())
     }
 
+    /// While bounces wait for transmit room, frames wait in the receive queue, so that each finds room for its own
+    /// bounce; not for ever, or two hosts on one cable could wait for each other.
     fn receive(&mut self, now: Instant) -> usize {
+        if !self.bounces.is_empty() && self.waited < BOUNCE_PATIENCE {
+            self.waited += 1;
+            return 0;
+        }
+        self.waited = 0;
         let room = self.rx.room();
         let count = self.queues.rx.burst(&mut self.rx);
         let arrived = self.seen_empty;

@@ -40,7 +40,8 @@ fn clean_run_resends_nothing() {
     assert_eq!(json["results"][0]["iterations"], 50);
     assert_eq!(json["results"][0]["size_bytes"], 1 << 20);
     assert_eq!(net(&json, "data_packets"), 50 * 256);
-    for counter in ["retransmitted", "trimmed", "ho_returned", "ho_lost", "dropped", "duplicates", "timeouts"] {
+    for counter in ["retransmitted", "trimmed", "ho_returned", "ho_lost", "dropped", "duplicates", "timeouts"]
+    {
         assert_eq!(net(&json, counter), 0, "{counter}");
     }
 }
@@ -99,8 +100,17 @@ fn message_sizes_around_the_mtu_arrive() {
 #[test]
 fn every_queue_pair_completes_what_was_asked() {
     for (n, depth, cq_mod, qps) in [
-        (1, 1, 1, 1), (1, 128, 100, 8), (2, 3, 100, 3), (2, 128, 1000, 1), (7, 1, 1000, 8), (7, 3, 1, 3),
-        (7, 128, 100, 3), (1001, 1, 100, 1), (1001, 3, 1000, 8), (1001, 128, 1, 3), (1001, 128, 100, 8),
+        (1, 1, 1, 1),
+        (1, 128, 100, 8),
+        (2, 3, 100, 3),
+        (2, 128, 1000, 1),
+        (7, 1, 1000, 8),
+        (7, 3, 1, 3),
+        (7, 128, 100, 3),
+        (1001, 1, 100, 1),
+        (1001, 3, 1000, 8),
+        (1001, 128, 1, 3),
+        (1001, 128, 100, 8),
     ] {
         let json = results(&format!("--size 64 -n {n} -t {depth} -Q {cq_mod} -q {qps}"));
         assert_eq!(json["results"][0]["iterations"], n * qps, "{n} {depth} {cq_mod} {qps}");
@@ -131,7 +141,8 @@ fn total_loss_fails_with_the_status_and_in_json() {
 #[test]
 fn ctrl_c_prints_what_was_done_and_ends() {
     for signal in ["INT", "TERM"] {
-        let mut child = command("--duration 600").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            command("--duration 600").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         // The banner comes after the handlers are in place.
         assert!(lines.any(|line| line.contains("#iterations")));
@@ -147,6 +158,7 @@ fn ctrl_c_prints_what_was_done_and_ends() {
 fn reader_that_leaves_does_not_fail_the_run() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = command("-n 10 --json -").stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
+    let status =
+        command("-n 10 --json -").stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
     assert_eq!(status.code(), Some(0));
 }

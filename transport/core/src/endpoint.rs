@@ -324,6 +324,16 @@ impl Endpoint {
         &self.shared.counters
     }
 
+    /// As created.
+    pub const fn config(&self) -> &EndpointConfig {
+        &self.shared.config
+    }
+
+    /// The peer of a connected queue pair.
+    pub fn peer(&self, qp: QpId) -> Option<&Peer> {
+        self.qps[qp.index()].peer()
+    }
+
     /// Number of a queue pair on the wire.
     pub fn qpn(&self, qp: QpId) -> Qpn {
         self.qps[qp.index()].qpn()

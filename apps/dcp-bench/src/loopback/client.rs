@@ -191,7 +191,11 @@ impl Client {
         let request = SendRequest {
             wr_id: number,
             op: SendOp::Write { remote_va: va, rkey: self.target.rkey },
-            sges: &[Sge { va, len: u32::try_from(self.layout.size).unwrap_or(u32::MAX), lkey: self.source.lkey }],
+            sges: &[Sge {
+                va,
+                len: u32::try_from(self.layout.size).unwrap_or(u32::MAX),
+                lkey: self.source.lkey,
+            }],
             signalled,
         };
         match self.worker.endpoint_mut().post_send(flow.qp, &request) {
@@ -292,9 +296,15 @@ impl Client {
             }
         }
         let mut guard = [0; GUARD];
-        self.target.region.read(start + self.layout.size as u64, &mut guard).expect("guards are in the region");
+        self.target
+            .region
+            .read(start + self.layout.size as u64, &mut guard)
+            .expect("guards are in the region");
         guard.iter().any(|&byte| byte != 0).then(|| {
-            format!("client {}, queue pair {flow}, message {number}: bytes behind its buffer changed", self.number)
+            format!(
+                "client {}, queue pair {flow}, message {number}: bytes behind its buffer changed",
+                self.number
+            )
         })
     }
 }

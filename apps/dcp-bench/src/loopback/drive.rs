@@ -114,8 +114,15 @@ fn run_split(eal: &Eal, fabric: &mut Fabric, cores: &[usize], tally: &mut Tally<
             result
         });
         let rest = if let [_, second, third] = *cores {
-            let switch = scope.spawn(move || on_core(eal, second, || until_ended(signals, || { switch.poll(); })));
-            let server = scope.spawn(move || on_core(eal, third, || until_ended(signals, || poll_server(server, 1))));
+            let switch = scope.spawn(move || {
+                on_core(eal, second, || {
+                    until_ended(signals, || {
+                        switch.poll();
+                    })
+                })
+            });
+            let server =
+                scope.spawn(move || on_core(eal, third, || until_ended(signals, || poll_server(server, 1))));
             vec![switch, server]
         } else {
             let both = move || {
@@ -136,7 +143,10 @@ fn run_split(eal: &Eal, fabric: &mut Fabric, cores: &[usize], tally: &mut Tally<
 /// The calling thread shows progress and passes on the wish to stop.
 fn watch(signals: &Signals, tally: &mut Tally<'_>, now_ns: impl Fn() -> u64) {
     while !signals.ended.load(Ordering::Acquire) {
-        #[expect(clippy::disallowed_methods, reason = "a program's main thread, which has nothing else to do")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a program's main thread, which has nothing else to do"
+        )]
         std::thread::sleep(Duration::from_millis(2));
         if !tally.tick(now_ns(), signals.completed.load(Ordering::Relaxed)) {
             signals.stop.store(true, Ordering::Relaxed);

@@ -48,9 +48,8 @@ impl Pools {
     pub(super) fn new(eal: &Eal, hosts: u32) -> Result<Self, Failure> {
         let count = mbufs_per_host(hosts);
         let pool = |config| {
-            Pool::new(eal, config).map_err(|error| {
-                Failure::environment(error.to_string()).with_hint("try fewer --hosts")
-            })
+            Pool::new(eal, config)
+                .map_err(|error| Failure::environment(error.to_string()).with_hint("try fewer --hosts"))
         };
         let host = |_| {
             Ok(HostPools {
@@ -95,7 +94,10 @@ impl Fabric {
         let switch = make_switch(&hosts, switch_ends, clock, plan)?;
         let mut notes: Vec<String> = switch.pipeline().notes().iter().map(ToString::to_string).collect();
         if layout.depth < u64::from(plan.tx_depth) {
-            notes.push(format!("--verify gives each message a buffer of its own: depth {} here", layout.depth));
+            notes.push(format!(
+                "--verify gives each message a buffer of its own: depth {} here",
+                layout.depth
+            ));
         }
         let mut server = hosts.remove(0);
         let clients = hosts
@@ -124,7 +126,9 @@ fn make_host(
     let pd = endpoint.create_pd();
     // Every outstanding message can complete between two polls.
     let depth = if number == 0 { 1 } else { plan.qps as usize * plan.tx_depth as usize };
-    let cq = endpoint.create_cq(depth).map_err(|error| Failure::usage(format!("--qp times --tx-depth: {error}")))?;
+    let cq = endpoint
+        .create_cq(depth)
+        .map_err(|error| Failure::usage(format!("--qp times --tx-depth: {error}")))?;
     let worker = Worker::new(WorkerConfig {
         endpoint,
         queues,
@@ -141,12 +145,7 @@ fn host_ip(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)) + number)
 }
 
-fn make_switch(
-    hosts: &[Host],
-    ports: Vec<QueuePair>,
-    clock: &Clock,
-    plan: &Plan,
-) -> Result<Switch, Failure> {
+fn make_switch(hosts: &[Host], ports: Vec<QueuePair>, clock: &Clock, plan: &Plan) -> Result<Switch, Failure> {
     let count = u16::try_from(ports.len()).unwrap_or(u16::MAX);
     let probability = |value: f64| Probability::new(value).unwrap_or(Probability::NEVER);
     let faults = FaultConfig {
@@ -202,7 +201,16 @@ fn connect_client(mut host: Host, server: &mut Host, layout: Layout, plan: &Plan
         qps.push(local);
     }
     let target = Target { region: target, rkey: target_key.rkey };
-    Ok(Client::new(host.worker, host.cq, host.number, qps, super::client::Source { region: source, lkey: source_key.lkey }, target, layout, plan))
+    Ok(Client::new(
+        host.worker,
+        host.cq,
+        host.number,
+        qps,
+        super::client::Source { region: source, lkey: source_key.lkey },
+        target,
+        layout,
+        plan,
+    ))
 }
 
 fn add_memory(
@@ -216,7 +224,8 @@ fn add_memory(
     // Pages appear now, not in the middle of the run.
     region.fill(0, layout.bytes(), 0).map_err(|error| Failure::environment(error.to_string()))?;
     let id = host.worker.add_region(region.clone());
-    let attr = MrAttr { pd: host.pd, region: id, offset: 0, va: REGION_VA, len: layout.bytes() as u64, access };
+    let attr =
+        MrAttr { pd: host.pd, region: id, offset: 0, va: REGION_VA, len: layout.bytes() as u64, access };
     let keys =
         host.worker.endpoint_mut().register(attr).map_err(|error| Failure::environment(error.to_string()))?;
     Ok((region, keys))

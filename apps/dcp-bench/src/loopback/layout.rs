@@ -54,8 +54,10 @@ mod tests {
     fn buffers_do_not_overlap_and_fit() {
         for (size, qps, tx_depth, verify_each) in [(0, 3, 4, false), (1, 2, 7, true), (65536, 5, 128, true)] {
             let layout = Layout::new(&Plan { size, qps, tx_depth, verify_each, ..Plan::default() });
-            let mut offsets: Vec<u64> =
-                (0..qps as usize).flat_map(|qp| (0..layout.slots).map(move |i| (qp, i))).map(|(qp, i)| layout.offset(qp, i)).collect();
+            let mut offsets: Vec<u64> = (0..qps as usize)
+                .flat_map(|qp| (0..layout.slots).map(move |i| (qp, i)))
+                .map(|(qp, i)| layout.offset(qp, i))
+                .collect();
             offsets.sort_unstable();
             assert!(offsets.windows(2).all(|pair| pair[1] - pair[0] >= size + GUARD as u64));
             assert!(offsets.last().is_some_and(|last| last + size + GUARD as u64 <= layout.bytes() as u64));

@@ -50,8 +50,8 @@ impl Loop {
         interrupted: &AtomicBool,
         progress: &mut Progress,
     ) -> Result<Outcome, Failure> {
-        let _registered = dcp::dpdk::register_thread(&self.eal)
-            .map_err(|error| Failure::environment(error.to_string()))?;
+        let _registered =
+            dcp::dpdk::register_thread(&self.eal).map_err(|error| Failure::environment(error.to_string()))?;
         let pools = fabric::Pools::new(&self.eal, plan.hosts)?;
         let fabric = fabric::Fabric::build(&self.eal, &self.clock, &pools, plan)?;
         let result = drive::run(&self.eal, fabric, plan, interrupted, progress);

@@ -102,7 +102,7 @@ pub(super) fn net_counters(clients: &[Client], switch: &Switch, server: &Worker)
     let ho_lost = totals.egress.ho_lost();
     let mut net = NetCounters {
         trimmed: totals.egress.trimmed,
-        ho_lost,
+        ho_lost: ho_lost + server.counters().bounces_lost,
         dropped: totals.ingress.drops.total() + totals.egress.drops.total() - ho_lost,
         duplicates: server.endpoint().counters().duplicates(),
         ..NetCounters::default()

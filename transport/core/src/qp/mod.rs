@@ -237,6 +237,10 @@ impl Qp {
         self.qpn
     }
 
+    pub(crate) const fn peer(&self) -> Option<&Peer> {
+        self.peer.as_ref()
+    }
+
     pub(crate) const fn in_flight(&self) -> u64 {
         self.in_flight.bytes()
     }
