@@ -69,7 +69,7 @@ fn generate_bindings(cflags: &[String]) {
         .clang_args(cflags)
         .clang_arg("-DALLOW_EXPERIMENTAL_API")
         .allowlist_item("dcp_.*|DCP_.*")
-        .allowlist_function("rte_eal_(init|cleanup|get_runtime_dir)")
+        .allowlist_function("rte_eal_(init|get_runtime_dir|alarm_set)")
         .allowlist_function(
             "rte_(openlog_stream|log_set_global_level|strerror|thread_register|thread_unregister)",
         )

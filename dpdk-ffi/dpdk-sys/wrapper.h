@@ -1,6 +1,7 @@
 /* What bindgen reads: the few DPDK headers that dpdk-ffi needs, and our shim. */
 #include <rte_version.h>
 #include <rte_eal.h>
+#include <rte_alarm.h>
 #include <rte_errno.h>
 #include <rte_log.h>
 #include <rte_lcore.h>

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::eal::{self, Eal};
 use crate::errno::Errno;
+use crate::interrupts::InterruptGate;
 use crate::pool::Pool;
 use crate::queue::{BURST_MAX, Keep, QueueId, QueuePair, RxQueue, TxQueue};
 
@@ -117,12 +118,13 @@ struct PortInner {
     port: u16,
     /// The name, when it is ours to remove.
     created: Option<CString>,
-    #[expect(dead_code, reason = "held so that the EAL outlives the port")]
     eal: Eal,
 }
 
 impl Drop for PortInner {
     fn drop(&mut self) {
+        // The interrupt thread may be about to free the same things: see `interrupts`.
+        let _gate = InterruptGate::close(&self.eal);
         match &self.created {
             Some(name) => close(self.port, name),
             // SAFETY: valid, and no queue is left. A device that never ran ignores it.
