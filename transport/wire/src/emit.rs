@@ -5,10 +5,13 @@ use bytes::BufMut;
 use crate::checksum::fold;
 use crate::extension::{Aeth, put_24};
 use crate::layout::{
-    ETHERNET_LEN, ETHERTYPE_IPV4, ETHERTYPE_VLAN, EXTENSION_LEN_MAX, FLAG_DF, HEADER_LEN_MAX, IP_TO_MSN,
-    PROTOCOL_UDP, VLAN_LEN, at, bit, low24, opcode, put,
+    ETHERNET_LEN, ETHERTYPE_IPV4, ETHERTYPE_VLAN, FLAG_DF, IP_TO_MSN, PROTOCOL_UDP, VLAN_LEN, at, bit, low24,
+    opcode, put,
 };
-use crate::{AtomicEth, DataOp, Generation, Headers, Kind, PacketName, Part, Path, Psn, Stream};
+use crate::{
+    AtomicEth, Data, DataOp, DataOpcode, Generation, HO_LEN, Headers, Kind, PacketName, Part, Path, Psn,
+    Stream, Tag,
+};
 
 /// Writes the headers of a frame whose payload is `payload_len` bytes long (plus 4 where an ICRC follows it), and
 /// returns their length, [`Headers::len`]. The IP checksum is right; the UDP checksum is 0, "none".
@@ -17,32 +20,53 @@ use crate::{AtomicEth, DataOp, Generation, Headers, Kind, PacketName, Part, Path
 /// If `out` is shorter than [`Headers::len`], or the datagram would be longer than 65535 bytes.
 #[inline]
 pub fn emit(headers: &Headers, payload_len: usize, out: &mut [u8]) -> usize {
-    match out.first_chunk_mut() {
-        Some(out) => emit_fixed(headers, payload_len, out),
-        None => emit_tight(headers, payload_len, out),
+    match &headers.kind {
+        Kind::Data(data) => emit_data(headers, data, payload_len, out),
+        Kind::HeaderOnly(ho) => {
+            let bth = Bth {
+                tag: Tag::HeaderOnly,
+                ..Bth::named(ho.opcode, ho.name, ho.ack_req, ho.solicited, ho.returned)
+            };
+            let (len, _) = put_common(headers, &bth, HO_LEN, payload_len, out);
+            len
+        }
+        control => emit_control(headers, control, payload_len, out),
     }
 }
 
-/// For an `out` that has no room for the longest header, perhaps for this one.
-#[cold]
-fn emit_tight(headers: &Headers, payload_len: usize, out: &mut [u8]) -> usize {
-    let mut scratch = [0; HEADER_LEN_MAX];
-    let len = emit_fixed(headers, payload_len, &mut scratch);
-    out[..len].copy_from_slice(&scratch[..len]);
+#[inline]
+fn emit_data(headers: &Headers, data: &Data, payload_len: usize, out: &mut [u8]) -> usize {
+    let opcode = data.opcode();
+    let bth = Bth::named(opcode, data.name, data.ack_req, data.solicited, false);
+    let (len, rest) = put_common(headers, &bth, HO_LEN + opcode.extension_len(), payload_len, out);
+    put_op(&data.op, &mut rest[IP_TO_MSN..]);
     len
 }
 
-/// Writes into an array that any header fits, so that no offset is checked; touches no byte behind the header.
-#[inline]
-fn emit_fixed(headers: &Headers, payload_len: usize, out: &mut [u8; HEADER_LEN_MAX]) -> usize {
-    let len = headers.len();
-    let (ip_at, rest) = put_ethernet(&headers.path, out);
-    let ip_len =
-        u16::try_from(len - ip_at + payload_len).expect("an IP datagram is at most 65535 bytes long");
+fn emit_control(headers: &Headers, kind: &Kind, payload_len: usize, out: &mut [u8]) -> usize {
+    let bth = Bth::control(kind);
+    let (len, rest) = put_common(headers, &bth, kind.len(), payload_len, out);
+    // AETH and probe fields lie where data packets have the MSN.
+    put_control(kind, &mut rest[at::MSN..]);
+    len
+}
 
-    let bth = Bth::of(&headers.kind);
-    let (ip, extension) = split(rest);
-    put_ip_udp(headers, ip_len, ip);
+/// Writes everything up to the MSN; returns the length of all headers, and what begins with the IP header.
+/// `untagged_len` is the length without a VLAN tag.
+#[inline(always)]
+fn put_common<'a>(
+    headers: &Headers,
+    bth: &Bth,
+    untagged_len: usize,
+    payload_len: usize,
+    out: &'a mut [u8],
+) -> (usize, &'a mut [u8]) {
+    let len = untagged_len + if headers.path.vlan.is_some() { VLAN_LEN } else { 0 };
+    let ip_len =
+        u16::try_from(untagged_len - ETHERNET_LEN + payload_len).expect("an IP datagram is below 64 KiB");
+    let rest = put_ethernet(&headers.path, &mut out[..len]);
+    let (ip, _) = rest.split_first_chunk_mut().expect("no kind is shorter than an HO");
+    put_ip_udp(&headers.path, bth.tag, ip_len, ip);
     ip[at::OPCODE] = bth.opcode;
     ip[at::BTH_FLAGS] = bth.flags;
     put(ip, at::PKEY, headers.pkey.0.to_be_bytes());
@@ -50,53 +74,32 @@ fn emit_fixed(headers: &Headers, payload_len: usize, out: &mut [u8; HEADER_LEN_M
     put(ip, at::DEST_QPN, low24(headers.dest_qpn.get()));
     ip[at::RETRY_LOW] = bth.retry_low;
     put(ip, at::PSN, low24(bth.psn));
-    match &headers.kind {
-        Kind::Data(data) => {
-            put(ip, at::MSN, low24(data.name.msn.get()));
-            put_op(&data.op, extension);
-        }
-        Kind::HeaderOnly(ho) => put(ip, at::MSN, low24(ho.name.msn.get())),
-        control => put_control(control, rest),
-    }
-    len
+    put(ip, at::MSN, low24(bth.msn));
+    (len, rest)
 }
 
-/// The part of the longest header that begins with IPv4.
-type IpAndRest = [u8; HEADER_LEN_MAX - ETHERNET_LEN - VLAN_LEN];
-
-/// Writes MAC addresses, VLAN tag and EtherType; returns where the IP header begins, and what begins there.
+/// Writes MAC addresses, VLAN tag and EtherType; returns what follows them.
 #[inline(always)]
-fn put_ethernet<'a>(path: &Path, out: &'a mut [u8; HEADER_LEN_MAX]) -> (usize, &'a mut IpAndRest) {
-    out[..6].copy_from_slice(&path.dst_mac.0);
-    out[6..12].copy_from_slice(&path.src_mac.0);
-    let ip_at = match path.vlan {
-        None => {
-            out[12..14].copy_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
-            ETHERNET_LEN
-        }
-        Some(vlan) => {
-            let mut tag = &mut out[12..18];
-            tag.put_u16(ETHERTYPE_VLAN);
-            tag.put_u16(vlan.0);
-            tag.put_u16(ETHERTYPE_IPV4);
-            ETHERNET_LEN + VLAN_LEN
-        }
+fn put_ethernet<'a>(path: &Path, out: &'a mut [u8]) -> &'a mut [u8] {
+    let (ethernet, rest) =
+        out.split_first_chunk_mut::<ETHERNET_LEN>().expect("no kind is shorter than an HO");
+    ethernet[..6].copy_from_slice(&path.dst_mac.0);
+    ethernet[6..12].copy_from_slice(&path.src_mac.0);
+    let Some(vlan) = path.vlan else {
+        ethernet[12..].copy_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
+        return rest;
     };
-    let rest = out[ip_at..].first_chunk_mut().expect("the array is that long behind both");
-    (ip_at, rest)
+    ethernet[12..].copy_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
+    let (tag, rest) = rest.split_first_chunk_mut::<VLAN_LEN>().expect("no kind is shorter than an HO");
+    tag[..2].copy_from_slice(&vlan.0.to_be_bytes());
+    tag[2..].copy_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
+    rest
 }
 
 #[inline(always)]
-fn split(rest: &mut IpAndRest) -> (&mut [u8; IP_TO_MSN], &mut [u8; EXTENSION_LEN_MAX]) {
-    let (ip, extension) = rest.split_first_chunk_mut().expect("both are part of it");
-    (ip, extension.first_chunk_mut().expect("both are part of it"))
-}
-
-#[inline(always)]
-fn put_ip_udp(headers: &Headers, ip_len: u16, ip: &mut [u8; IP_TO_MSN]) {
-    let path = &headers.path;
+fn put_ip_udp(path: &Path, tag: Tag, ip_len: u16, ip: &mut [u8; IP_TO_MSN]) {
     // A5: a class above 15 loses its high bits here, and harms no neighbour.
-    let tos = path.class << 4 | headers.kind.tag().tos_bits() | path.ecn as u8;
+    let tos = path.class << 4 | tag.tos_bits() | path.ecn as u8;
     let first = u32::from_be_bytes([0x45, tos, 0, 0]) | u32::from(ip_len);
     // Identification 0, then flags.
     let second = u32::from(FLAG_DF);
@@ -117,59 +120,46 @@ fn put_ip_udp(headers: &Headers, ip_len: u16, ip: &mut [u8; IP_TO_MSN]) {
 
 /// The kind-dependent fields up to the MSN.
 struct Bth {
+    tag: Tag,
     opcode: u8,
     flags: u8,
     retry_high: u8,
     retry_low: u8,
     psn: u32,
+    /// 0 where other fields have its place.
+    msn: u32,
 }
 
 impl Bth {
+    /// Of a data or header-only packet.
     #[inline(always)]
-    fn of(kind: &Kind) -> Self {
-        match kind {
-            Kind::Data(data) => {
-                Self::named(data.opcode().number(), data.name, data.ack_req, data.solicited, false)
-            }
-            Kind::HeaderOnly(ho) => {
-                Self::named(ho.opcode.number(), ho.name, ho.ack_req, ho.solicited, ho.returned)
-            }
-            Kind::Ack(ack) => {
-                let (psn, generation) =
-                    ack.nak.map_or((0, Generation::ZERO), |nak| (nak.msn.get(), nak.generation));
-                Self { psn, ..Self::control(opcode::ACK, ack.stream, generation) }
-            }
-            Kind::Cnp => Self {
-                retry_high: bit::BECN,
-                ..Self::control(opcode::CNP, Stream::Requests, Generation::ZERO)
-            },
-            Kind::Probe(probe) => Self::control(opcode::PROBE, probe.stream, Generation::ZERO),
-            Kind::ProbeAck(ack) => Self::control(opcode::PROBE_ACK, ack.stream, Generation::ZERO),
-        }
-    }
-
-    #[inline(always)]
-    fn named(opcode: u8, name: PacketName, ack_req: bool, solicited: bool, returned: bool) -> Self {
-        debug_assert!(
-            crate::DataOpcode::from_number(opcode).is_some_and(|o| o.is_first() == (name.psn == Psn::ZERO)),
-            "PSN {} with opcode {opcode:#x}",
-            name.psn.get(),
-        );
+    fn named(opcode: DataOpcode, name: PacketName, ack_req: bool, solicited: bool, returned: bool) -> Self {
+        debug_assert_eq!(opcode.is_first(), name.psn == Psn::ZERO, "{opcode:?} with {:?}", name.psn);
         let (high, low) = retry_bits(name.generation);
         Self {
-            opcode,
+            tag: Tag::Data,
+            opcode: opcode.number(),
             flags: if solicited { bit::SOLICITED } else { 0 },
             retry_high: high | if returned { bit::RETURNED } else { 0 },
             retry_low: low | if ack_req { bit::ACK_REQ } else { 0 },
             psn: name.psn.get(),
+            msn: name.msn.get(),
         }
     }
 
-    #[inline(always)]
-    fn control(opcode: u8, stream: Stream, generation: Generation) -> Self {
-        let (retry_high, retry_low) = retry_bits(generation);
+    /// Of the ACK class.
+    fn control(kind: &Kind) -> Self {
+        let (opcode, stream, nak) = match kind {
+            Kind::Ack(ack) => (opcode::ACK, ack.stream, ack.nak),
+            Kind::Probe(probe) => (opcode::PROBE, probe.stream, None),
+            Kind::ProbeAck(ack) => (opcode::PROBE_ACK, ack.stream, None),
+            Kind::Cnp | Kind::Data(_) | Kind::HeaderOnly(_) => (opcode::CNP, Stream::Requests, None),
+        };
+        let becn = if opcode == opcode::CNP { bit::BECN } else { 0 };
+        let (psn, generation) = nak.map_or((0, Generation::ZERO), |nak| (nak.msn.get(), nak.generation));
+        let (high, retry_low) = retry_bits(generation);
         let flags = if stream == Stream::Answers { bit::ANSWERS } else { 0 };
-        Self { opcode, flags, retry_high, retry_low, psn: 0 }
+        Self { tag: Tag::Ack, opcode, flags, retry_high: high | becn, retry_low, psn, msn: 0 }
     }
 }
 
@@ -181,35 +171,45 @@ fn retry_bits(generation: Generation) -> (u8, u8) {
     ((high << 1) & bit::RETRY_HIGH, low >> 1)
 }
 
+/// `out` is as long as the extension.
 #[inline(always)]
-fn put_op(op: &DataOp, out: &mut [u8; EXTENSION_LEN_MAX]) {
-    let buf = &mut &mut out[..];
+fn put_op(op: &DataOp, out: &mut [u8]) {
     match op {
         DataOp::Write { reth, part: Part::Last(Some(end)) | Part::Only(Some(end)) } => {
+            let buf = &mut &mut sized::<23>(out)[..];
             put_24(buf, end.ssn.get());
             reth.put(buf);
             buf.put_u32(end.imm.0);
         }
-        DataOp::Write { reth, .. } | DataOp::ReadRequest(reth) => reth.put(buf),
-        DataOp::Send { ssn, part } => {
+        DataOp::Write { reth, .. } | DataOp::ReadRequest(reth) => reth.put(&mut &mut sized::<16>(out)[..]),
+        DataOp::Send { ssn, part: Part::Last(Some(imm)) | Part::Only(Some(imm)) } => {
+            let buf = &mut &mut sized::<7>(out)[..];
             put_24(buf, ssn.get());
-            if let Part::Last(Some(imm)) | Part::Only(Some(imm)) = part {
-                buf.put_u32(imm.0);
-            }
+            buf.put_u32(imm.0);
         }
-        DataOp::CmpSwap(atomic) => atomic.put(buf),
-        DataOp::FetchAdd(atomic) => AtomicEth { compare: 0, ..*atomic }.put(buf),
-        DataOp::ReadResponse { rmsn, .. } => put_24(buf, rmsn.get()),
+        DataOp::Send { ssn, .. } => put_24(&mut &mut sized::<3>(out)[..], ssn.get()),
+        DataOp::CmpSwap(atomic) => atomic.put(&mut &mut sized::<28>(out)[..]),
+        DataOp::FetchAdd(atomic) => {
+            AtomicEth { compare: 0, ..*atomic }.put(&mut &mut sized::<28>(out)[..]);
+        }
+        DataOp::ReadResponse { rmsn, .. } => put_24(&mut &mut sized::<3>(out)[..], rmsn.get()),
         DataOp::AtomicAck { rmsn, original } => {
+            let buf = &mut &mut sized::<11>(out)[..];
             put_24(buf, rmsn.get());
             buf.put_u64(*original);
         }
     }
 }
 
-/// AETH and probe fields lie where data packets have the MSN.
-fn put_control(kind: &Kind, rest: &mut IpAndRest) {
-    let buf = &mut &mut rest[at::MSN..];
+/// One check of the length, so that the writes behind it need none.
+#[inline(always)]
+fn sized<const N: usize>(out: &mut [u8]) -> &mut [u8; N] {
+    out.try_into().expect("Kind::len() says the same")
+}
+
+/// `out` is as long as the fields are.
+fn put_control(kind: &Kind, mut out: &mut [u8]) {
+    let buf = &mut out;
     match kind {
         Kind::Ack(ack) => {
             Aeth::put(buf, ack.nak.as_ref(), ack.emsn);
