@@ -20,11 +20,11 @@ pub struct EndpointConfig {
     /// Memory for exact tracking of restarted messages, in words of 64 packets. Default 2^17 (1 MiB):
     /// 8 Mi packets. When it is used up, messages go on with the counter alone.
     pub map_words_max: usize,
-    /// Bytes of new and resent data in one turn of a queue pair (T-2). Default 16 KiB [paper: 16 KB].
+    /// Bytes of new and resent data in one turn of a queue pair (T-2). Default 16 KiB (paper: 16 KB).
     pub round_quota: u32,
-    /// Work requests in one turn of a queue pair (T-2). Default 8 [paper].
+    /// Work requests in one turn of a queue pair (T-2). Default 8 (paper).
     pub round_wqes: u32,
-    /// RetransQ entries in one turn of a queue pair (T-2). Default 16 [paper].
+    /// RetransQ entries in one turn of a queue pair (T-2). Default 16 (paper).
     pub round_retrans: u32,
 }
 

@@ -126,8 +126,11 @@ impl Endpoint {
     /// `depth` is 0 or beyond 2^22.
     pub fn create_cq(&mut self, depth: usize) -> Result<CqId, CreateError> {
         check_range("completion queue depth", depth as u64, (1, CQ_DEPTH_MAX))?;
+        let limit = u32::MAX;
+        let index = u32::try_from(self.shared.cqs.len())
+            .map_err(|_| CreateError::TooMany { what: "completion queues", limit })?;
         self.shared.cqs.push(Cq::new(depth));
-        Ok(CqId(self.shared.cqs.len() as u32 - 1))
+        Ok(CqId(index))
     }
 
     /// Makes a range of memory known to peers and work requests.
@@ -149,11 +152,11 @@ impl Endpoint {
     /// A parameter is out of range, or there are too many queue pairs.
     pub fn create_qp(&mut self, config: QpConfig) -> Result<QpId, CreateError> {
         self.check_qp(&config)?;
-        let index = self.qps.len() as u32;
         let limit = self.shared.config.qps_max.min(QPS_MAX);
-        if index >= limit {
-            return Err(CreateError::TooMany { what: "queue pairs", limit });
-        }
+        let index = u32::try_from(self.qps.len())
+            .ok()
+            .filter(|&index| index < limit)
+            .ok_or(CreateError::TooMany { what: "queue pairs", limit })?;
         let qpn = Qpn::from_low_bits(self.shared.config.qpn_base + index);
         self.qps.push(Qp::new(QpId(index), qpn, config, &self.shared));
         let count = self.qps.len();
@@ -189,7 +192,7 @@ impl Endpoint {
     /// # Errors
     /// It is not in state `Init`.
     pub fn modify_to_rtr(&mut self, qp: QpId, peer: Peer) -> Result<(), ModifyError> {
-        self.qps[qp.index()].to_rtr(peer)
+        self.qps[qp.index()].enter_rtr(peer)
     }
 
     /// Lets a connected queue pair send.
@@ -197,7 +200,7 @@ impl Endpoint {
     /// # Errors
     /// It is not in state `Rtr`.
     pub fn modify_to_rts(&mut self, qp: QpId) -> Result<(), ModifyError> {
-        self.qps[qp.index()].to_rts()
+        self.qps[qp.index()].enter_rts()
     }
 
     /// Posts a work request. One posted to a queue pair in Error is flushed.

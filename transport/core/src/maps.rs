@@ -43,7 +43,7 @@ impl MapPool {
             }
             None => {
                 self.maps.push(map);
-                self.maps.len() as u32 - 1
+                u32::try_from(self.maps.len() - 1).expect("bounded by words_max")
             }
         };
         Some(MapId(id))

@@ -1,4 +1,8 @@
 //! The tracking slot of one message: 16 bytes, whatever the degree of reordering.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "each field is masked to its width, or was put in with it"
+)]
 
 use dcp_wire::Generation;
 

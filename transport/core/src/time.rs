@@ -37,6 +37,7 @@ impl Instant {
 
     /// What a frame carries of it: the low 32 bits.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "modulo 2^32 is what it means")]
     pub const fn timestamp(self) -> Timestamp {
         Timestamp(self.0 as u32)
     }

@@ -1,6 +1,10 @@
 //! Hierarchical timer wheel: one timer per index, no allocation after [`Wheel::grow`], O(1) to arm and disarm.
 //!
 //! Six levels of 64 slots; a tick is 1024 ns. A timer never fires early and at most one tick late.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "indexes of 384 slots, and of timers, of which there are fewer than 2^20"
+)]
 
 use crate::Instant;
 

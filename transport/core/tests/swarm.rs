@@ -1,5 +1,6 @@
 //! Random WRITEs over a link with random faults: each seed decides everything.
 //! `DCP_SEED=n` runs one seed, `DCP_SEEDS=n` so many from 0 on.
+#![expect(clippy::cast_possible_truncation, reason = "test sizes are small")]
 #![forbid(unsafe_code)]
 
 mod common;

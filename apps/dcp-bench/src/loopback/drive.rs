@@ -105,7 +105,7 @@ struct Signals {
 /// Clients on the first core, the server on the last, the switch beside it or on one of its own.
 fn run_split(eal: &Eal, fabric: &mut Fabric, cores: &[usize], tally: &mut Tally<'_>) -> Result<(), Failure> {
     let Fabric { clients, switch, server, .. } = fabric;
-    let clock = server.clock().clone();
+    let clock = *server.clock();
     let signals = &Signals::default();
     std::thread::scope(|scope| {
         let clients = scope.spawn(move || {

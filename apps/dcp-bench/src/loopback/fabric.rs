@@ -1,7 +1,7 @@
 //! Hosts and switch of one run, built from DPDK objects and connected.
 
 use dcp::core::{
-    Access, CongestionControl, CqId, Endpoint, EndpointConfig, MrAttr, PdId, Peer, QpConfig, QpId,
+    Access, CongestionControl, CqId, Endpoint, EndpointConfig, Mixer, MrAttr, PdId, Peer, QpConfig, QpId,
 };
 use dcp::dpdk::{
     Clock, Eal, FabricConfig, HugePreference, Pool, PoolConfig, QueuePair, Region, create_links,
@@ -134,7 +134,7 @@ fn make_host(
         queues,
         header_pool: pools.header.clone(),
         payload_pool: pools.payload.clone(),
-        clock: clock.clone(),
+        clock: *clock,
         service_port,
         segments_max: 1,
     });
@@ -152,7 +152,6 @@ fn make_switch(hosts: &[Host], ports: Vec<QueuePair>, clock: &Clock, plan: &Plan
         trim: probability(plan.faults.trim.get()),
         drop: probability(plan.faults.drop.get()),
         duplicate: probability(plan.faults.duplicate.get()),
-        ..FaultConfig::default()
     };
     let bytes = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     let config = PipelineConfig {
@@ -163,7 +162,7 @@ fn make_switch(hosts: &[Host], ports: Vec<QueuePair>, clock: &Clock, plan: &Plan
         seed: plan.seed,
         ..PipelineConfig::new(count)
     };
-    Switch::new(config, ports, clock.clone()).map_err(|error| Failure::usage(error.to_string()))
+    Switch::new(config, ports, *clock).map_err(|error| Failure::usage(error.to_string()))
 }
 
 fn mac_of(host: &Host) -> MacAddr {
@@ -193,7 +192,7 @@ fn connect_client(mut host: Host, server: &mut Host, layout: Layout, plan: &Plan
     let server_config = QpConfig { send_depth: 1, ..qp_config(server, plan, layout.depth) };
     let mut qps = Vec::with_capacity(plan.qps as usize);
     for index in 0..plan.qps {
-        let pkey = PKey((host.number << 11 ^ index) as u16);
+        let pkey = connection_key(plan.seed, host.number, index);
         let local = create_qp(&mut host, config)?;
         let remote = create_qp(server, server_config)?;
         connect(&mut host, local, server, remote, pkey)?;
@@ -211,6 +210,12 @@ fn connect_client(mut host: Host, server: &mut Host, layout: Layout, plan: &Plan
         layout,
         plan,
     ))
+}
+
+/// Any key will do inside one process, where no stale peer can be.
+fn connection_key(seed: u64, host: u32, index: u32) -> PKey {
+    let [low, high, ..] = Mixer::mix(seed ^ u64::from(host) << 32 ^ u64::from(index)).to_le_bytes();
+    PKey(u16::from_le_bytes([low, high]))
 }
 
 fn add_memory(

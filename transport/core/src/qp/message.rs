@@ -57,6 +57,7 @@ impl SendWindow {
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "W is at most 2^15")]
     pub(super) fn size(&self) -> u32 {
         self.messages.len() as u32
     }

@@ -193,7 +193,7 @@ impl Qp {
         self.template.path.src_port = 0xC000 | (entropy & 0x3FFF) as u16;
     }
 
-    pub(crate) fn to_rtr(&mut self, peer: Peer) -> Result<(), ModifyError> {
+    pub(crate) fn enter_rtr(&mut self, peer: Peer) -> Result<(), ModifyError> {
         self.check_change(QpState::Init, QpState::Rtr)?;
         self.peer = Some(peer);
         self.template.path.dst_mac = peer.mac;
@@ -206,7 +206,7 @@ impl Qp {
         Ok(())
     }
 
-    pub(crate) fn to_rts(&mut self) -> Result<(), ModifyError> {
+    pub(crate) fn enter_rts(&mut self) -> Result<(), ModifyError> {
         self.check_change(QpState::Rtr, QpState::Rts)?;
         self.state = QpState::Rts;
         Ok(())

@@ -125,6 +125,7 @@ impl Qp {
 
     /// Payload bytes of packet `psn` of the message `steps` after the oldest; 0 beyond its end.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "not above the MTU")]
     pub(super) fn payload_of(&self, steps: u32, psn: u32) -> u32 {
         let before = u64::from(psn) * u64::from(self.config.mtu);
         let left = u64::from(self.queue.at(steps).len).saturating_sub(before);

@@ -33,6 +33,12 @@ impl RecvWindow {
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "W is at most 2^15")]
+    fn size(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    #[inline]
     pub(super) const fn emsn(&self) -> Msn {
         self.emsn
     }
@@ -50,7 +56,7 @@ impl RecvWindow {
     /// in their order.
     #[inline]
     pub(super) fn admit(&self, name: PacketName) -> Admission {
-        if name.msn.index_in(self.emsn, self.slots.len() as u32).is_none() {
+        if name.msn.index_in(self.emsn, self.size()).is_none() {
             let old = name.msn.is_before(self.emsn);
             return Admission::Drop(if old { DropReason::OldMessage } else { DropReason::BeyondWindow });
         }

@@ -1,4 +1,5 @@
 //! RetransQ: packets that came back as headers and wait to be resent.
+#![expect(clippy::cast_possible_truncation, reason = "each field is cut to the bits it was packed in")]
 
 use std::collections::VecDeque;
 

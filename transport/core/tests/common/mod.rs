@@ -1,4 +1,5 @@
 //! Checks that all stories share. They look at completions, counters and bytes, never into an endpoint.
+#![expect(clippy::cast_possible_truncation, reason = "test sizes are small")]
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use dcp_core::{QpState, Status};
