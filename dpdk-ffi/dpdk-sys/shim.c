@@ -62,6 +62,29 @@ int dcp_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t c
 	return rte_pktmbuf_alloc_bulk(pool, mbufs, count);
 }
 
+int dcp_alloc_bare_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count)
+{
+	return rte_mempool_get_bulk(pool, (void **)mbufs, count);
+}
+
+static inline void count_free(struct dcp_free_slot *slots, unsigned int lcore)
+{
+	/* Release: who sees the count may unmap the buffer, so our last use of it comes first. */
+	if (likely(lcore < RTE_MAX_LCORE)) {
+		uint64_t freed = __atomic_load_n(&slots[lcore].freed, __ATOMIC_RELAXED);
+
+		__atomic_store_n(&slots[lcore].freed, freed + 1, __ATOMIC_RELEASE);
+	} else {
+		__atomic_fetch_add(&slots[RTE_MAX_LCORE].freed, 1, __ATOMIC_RELEASE);
+	}
+}
+
+void dcp_count_free(void *addr, void *slots)
+{
+	(void)addr;
+	count_free(slots, rte_lcore_id());
+}
+
 enum { PENDING_MAX = 64 };
 
 struct pending {
@@ -84,10 +107,31 @@ static inline void pending_add(struct pending *p, struct rte_mbuf *m)
 		pending_flush(p);
 }
 
-/* `first` for the pool of frame heads, `second` for any other; a third pool evicts the second. */
-static inline void free_segment(struct pending *first, struct pending *second, struct rte_mbuf *m)
+/*
+ * What rte_pktmbuf_prefree_seg does, with the usual case of a segment in a region made short: no call through the
+ * callback, and no restoring of a data room that a payload pool does not have. Such an mbuf goes back with a buffer of no
+ * bytes, which is what a payload pool's always has.
+ */
+static inline struct rte_mbuf *release(struct rte_mbuf *m, unsigned int lcore)
 {
-	struct rte_mbuf *ours = rte_pktmbuf_prefree_seg(m);
+	if ((m->ol_flags & RTE_MBUF_F_EXTERNAL) != 0 && rte_mbuf_refcnt_read(m) == 1 &&
+	    m->shinfo->free_cb == dcp_count_free && rte_mbuf_ext_refcnt_read(m->shinfo) == 1) {
+		count_free(m->shinfo->fcb_opaque, lcore);
+		m->ol_flags = 0;
+		m->buf_len = 0;
+		m->data_off = 0;
+		m->data_len = 0;
+		m->next = NULL;
+		m->nb_segs = 1;
+		return m;
+	}
+	return rte_pktmbuf_prefree_seg(m);
+}
+
+/* `first` for the pool of frame heads, `second` for any other; a third pool evicts the second. */
+static inline void free_segment(struct pending *first, struct pending *second, struct rte_mbuf *m, unsigned int lcore)
+{
+	struct rte_mbuf *ours = release(m, lcore);
 
 	if (ours == NULL)
 		return;
@@ -105,6 +149,7 @@ static inline void free_segment(struct pending *first, struct pending *second, s
 void dcp_free_bulk(struct rte_mbuf **mbufs, uint32_t count)
 {
 	struct pending first, second;
+	unsigned int lcore = rte_lcore_id();
 	uint32_t i;
 
 	if (count == 0)
@@ -119,7 +164,7 @@ void dcp_free_bulk(struct rte_mbuf **mbufs, uint32_t count)
 		while (m != NULL) {
 			struct rte_mbuf *next = m->next;
 
-			free_segment(&first, &second, m);
+			free_segment(&first, &second, m, lcore);
 			m = next;
 		}
 	}
@@ -140,22 +185,6 @@ uint32_t dcp_ring_count(const struct rte_ring *ring)
 uint32_t dcp_ring_free_count(const struct rte_ring *ring)
 {
 	return rte_ring_free_count(ring);
-}
-
-void dcp_count_free(void *addr, void *opaque)
-{
-	struct dcp_free_slot *slots = opaque;
-	unsigned int id = rte_lcore_id();
-
-	(void)addr;
-	/* Release: who sees the count may unmap the buffer, so our last use of it comes first. */
-	if (likely(id < RTE_MAX_LCORE)) {
-		uint64_t freed = __atomic_load_n(&slots[id].freed, __ATOMIC_RELAXED);
-
-		__atomic_store_n(&slots[id].freed, freed + 1, __ATOMIC_RELEASE);
-	} else {
-		__atomic_fetch_add(&slots[RTE_MAX_LCORE].freed, 1, __ATOMIC_RELEASE);
-	}
 }
 
 /* The log: the first LOG_MAX bytes since the last take. The lock of the FILE guards it. */

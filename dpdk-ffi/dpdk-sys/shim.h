@@ -67,6 +67,8 @@ int dcp_link_is_up(uint16_t port);
 
 /* All or nothing: 0, or a negative errno. */
 int dcp_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count);
+/* The same without resetting their fields: for payload pools, whose mbufs are overwritten when they are attached. */
+int dcp_alloc_bare_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count);
 /* Frees whole chains. Keeps two pools' worth of pending puts, since our chains alternate header and payload pools. */
 void dcp_free_bulk(struct rte_mbuf **mbufs, uint32_t count);
 

@@ -147,6 +147,8 @@ struct Shelf {
     mbufs: [*mut rte_mbuf; MbufStash::CAPACITY],
     len: usize,
     exhausted: u64,
+    /// Mbufs as their last user left them: `point_to` sets all that matters behind a head.
+    bare: bool,
     pool: Pool,
 }
 
@@ -155,7 +157,8 @@ unsafe impl Send for Shelf {}
 
 impl Shelf {
     fn new(pool: &Pool) -> Self {
-        Self { mbufs: [ptr::null_mut(); MbufStash::CAPACITY], len: 0, exhausted: 0, pool: pool.clone() }
+        let mbufs = [ptr::null_mut(); MbufStash::CAPACITY];
+        Self { mbufs, len: 0, exhausted: 0, bare: pool.is_payload(), pool: pool.clone() }
     }
 
     #[inline]
@@ -192,8 +195,13 @@ impl Shelf {
         let room = &mut self.mbufs[self.len..self.len + count];
         #[expect(clippy::cast_possible_truncation, reason = "at most CAPACITY")]
         let wanted = count as u32;
-        // SAFETY: the pool is alive, and `room` holds `count` pointers.
-        let code = unsafe { dpdk_sys::dcp_alloc_bulk(self.pool.as_ptr(), room.as_mut_ptr(), wanted) };
+        let code = if self.bare {
+            // SAFETY: the pool is alive, and `room` holds `count` pointers.
+            unsafe { dpdk_sys::dcp_alloc_bare_bulk(self.pool.as_ptr(), room.as_mut_ptr(), wanted) }
+        } else {
+            // SAFETY: as above.
+            unsafe { dpdk_sys::dcp_alloc_bulk(self.pool.as_ptr(), room.as_mut_ptr(), wanted) }
+        };
         if code == 0 {
             self.len += count;
         }
