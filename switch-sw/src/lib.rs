@@ -1,6 +1,6 @@
 //! The trimming switch on DPDK ports.
 //!
-//! [`Switch`] is a driver: it moves frames between queue pairs of Ethernet devices and a [`Pipeline`], which decides
+//! [`Switch`] is a driver: it moves frames between queue pairs of Ethernet devices and a [`pipeline::Pipeline`], which decides
 //! everything about them.
 #![forbid(unsafe_code)]
 
