@@ -29,11 +29,11 @@ pub struct EalConfig {
     /// Cores that the program will pin threads to; checked to exist, and the EAL itself sits on the first one. Empty:
     /// no check, first available core.
     pub cores: Vec<usize>,
-    /// Whether DPDK's telemetry socket is opened (for `dpdk-telemetry.py`). Needs ordinary pages' IPC directory until
-    /// the end, so a SIGKILL leaves it behind.
+    /// Whether DPDK's telemetry socket is opened (for `dpdk-telemetry.py`). Its directory is there until the last handle
+    /// goes, so a SIGKILL leaves it behind.
     pub telemetry: bool,
     /// Whether DPDK's channel between processes is opened: net_memif insists on it. Takes ordinary pages, whatever `huge`
-    /// says short of `Require`, and a run-time directory until the end.
+    /// says short of `Require`; with huge pages a SIGKILL leaves a directory behind, as with `telemetry`.
     pub ipc: bool,
     /// Further EAL arguments, for experts.
     pub extra_args: Vec<String>,
@@ -124,8 +124,10 @@ impl Eal {
             Ok(Err(error)) => return Err(error),
             Err(_) => return Err(EalError::Other { reason: "the thread that started it panicked".into() }),
         }
-        // Without telemetry nothing lives there once the EAL runs, so a later SIGKILL leaves nothing either.
-        let _runtime_dir = if config.telemetry || config.ipc { Some(runtime_dir) } else { None };
+        // Otherwise nothing there is used once the EAL runs: files stay open, and the channel's only would-be user, a
+        // second process of DPDK's own kind, does not exist. Removed at once, a later SIGKILL leaves nothing.
+        let heap_asks_peers = config.ipc && matches!(memory, MemoryMode::HugePages { .. });
+        let _runtime_dir = (config.telemetry || heap_asks_peers).then_some(runtime_dir);
         Ok(Self { inner: Arc::new(EalInner { memory, _runtime_dir }) })
     }
 

@@ -20,7 +20,8 @@ fn child() {
     match env::var(CASE).unwrap_or_default().as_str() {
         "" => {}
         "start" => drop(start(&[]).unwrap()),
-        "kill" => kill(),
+        "kill" => kill(small()),
+        "kill-ipc" => kill(EalConfig { ipc: true, ..small() }),
         "bad-argument" => println!("sentence: {}", start(&["--nonsense"]).unwrap_err()),
         "bad-value" => println!("sentence: {}", start(&["--huge-unlink"]).unwrap_err()),
         "twice" => twice(),
@@ -40,8 +41,8 @@ fn start(extra_args: &[&str]) -> Result<Eal, EalError> {
     Eal::start(EalConfig { extra_args: extra_args.iter().map(|&it| it.to_owned()).collect(), ..small() })
 }
 
-fn kill() {
-    let eal = start(&[]).unwrap();
+fn kill(config: EalConfig) {
+    let eal = Eal::start(config).unwrap();
     println!("ready: {}", eal.memory());
     std::thread::park();
 }
@@ -184,12 +185,14 @@ fn plain_start_prints_nothing_and_leaves_nothing() {
 
 #[test]
 fn killed_process_leaves_nothing() {
-    let mut child: Child = command("kill").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let output = BufReader::new(child.stdout.take().unwrap());
-    assert!(output.lines().any(|line| line.unwrap().contains("ready: 64 MiB of ordinary pages")));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_nothing_left(child.id());
+    for case in ["kill", "kill-ipc"] {
+        let mut child: Child = command(case).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        assert!(output.lines().any(|line| line.unwrap().contains("ready: 64 MiB of ordinary pages")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_nothing_left(child.id());
+    }
 }
 
 #[test]
