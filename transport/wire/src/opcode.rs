@@ -66,60 +66,74 @@ impl DataOpcode {
     /// Whether the packet is the first of its message (and so has PSN 0).
     #[inline]
     pub const fn is_first(self) -> bool {
-        !matches!(
-            self,
-            Self::SendMiddle
-                | Self::SendLast
-                | Self::SendLastImm
-                | Self::WriteMiddle
-                | Self::WriteLast
-                | Self::WriteLastImm
-                | Self::ReadResponseMiddle
-                | Self::ReadResponseLast
-        )
+        self.traits().first
     }
 
     /// Whether the packet is the last of its message.
     #[inline]
     pub const fn is_last(self) -> bool {
-        !matches!(
-            self,
-            Self::SendFirst
-                | Self::SendMiddle
-                | Self::WriteFirst
-                | Self::WriteMiddle
-                | Self::ReadResponseFirst
-                | Self::ReadResponseMiddle
-        )
+        self.traits().last
     }
 
     /// Whether the packet carries bytes of a message behind its headers.
     #[inline]
     pub const fn has_payload(self) -> bool {
-        !matches!(self, Self::ReadRequest | Self::AtomicAck | Self::CmpSwap | Self::FetchAdd)
+        self.traits().payload
     }
 
     /// Bytes of extension headers behind the MSN.
     #[inline]
     pub const fn extension_len(self) -> usize {
-        match self {
-            Self::SendFirst
-            | Self::SendMiddle
-            | Self::SendLast
-            | Self::SendOnly
-            | Self::ReadResponseFirst
-            | Self::ReadResponseMiddle
-            | Self::ReadResponseLast
-            | Self::ReadResponseOnly => 3,
-            Self::SendLastImm | Self::SendOnlyImm => 7,
-            Self::WriteFirst | Self::WriteMiddle | Self::WriteLast | Self::WriteOnly | Self::ReadRequest => {
-                16
-            }
-            Self::WriteLastImm | Self::WriteOnlyImm => 23,
-            Self::AtomicAck => 11,
-            Self::CmpSwap | Self::FetchAdd => 28,
-        }
+        self.traits().extension_len as usize
     }
+
+    #[inline(always)]
+    const fn traits(self) -> Traits {
+        // The mask tells the optimiser what the type already says.
+        TRAITS[self as usize & 31]
+    }
+}
+
+/// What all packets of an opcode share; four bytes, one load.
+#[derive(Clone, Copy)]
+struct Traits {
+    extension_len: u8,
+    first: bool,
+    last: bool,
+    payload: bool,
+}
+
+static TRAITS: [Traits; 32] = {
+    let mut table = [Traits { extension_len: 0, first: false, last: false, payload: false }; 32];
+    let mut i = 0;
+    while i < DataOpcode::ALL.len() {
+        table[DataOpcode::ALL[i] as usize] = traits_of(DataOpcode::ALL[i]);
+        i += 1;
+    }
+    table
+};
+
+/// Protocol §1, the table of opcodes.
+const fn traits_of(opcode: DataOpcode) -> Traits {
+    use DataOpcode as O;
+    let (first, last) = match opcode {
+        O::SendFirst | O::WriteFirst | O::ReadResponseFirst => (true, false),
+        O::SendMiddle | O::WriteMiddle | O::ReadResponseMiddle => (false, false),
+        O::SendLast | O::SendLastImm | O::WriteLast | O::WriteLastImm | O::ReadResponseLast => (false, true),
+        O::SendOnly | O::SendOnlyImm | O::WriteOnly | O::WriteOnlyImm | O::ReadResponseOnly => (true, true),
+        O::ReadRequest | O::AtomicAck | O::CmpSwap | O::FetchAdd => (true, true),
+    };
+    let extension_len = match opcode {
+        O::SendFirst | O::SendMiddle | O::SendLast | O::SendOnly => 3,
+        O::ReadResponseFirst | O::ReadResponseMiddle | O::ReadResponseLast | O::ReadResponseOnly => 3,
+        O::SendLastImm | O::SendOnlyImm => 7,
+        O::WriteFirst | O::WriteMiddle | O::WriteLast | O::WriteOnly | O::ReadRequest => 16,
+        O::WriteLastImm | O::WriteOnlyImm => 23,
+        O::AtomicAck => 11,
+        O::CmpSwap | O::FetchAdd => 28,
+    };
+    let payload = !matches!(opcode, O::ReadRequest | O::AtomicAck | O::CmpSwap | O::FetchAdd);
+    Traits { extension_len, first, last, payload }
 }
 
 impl DataOp {
