@@ -6,8 +6,10 @@ use core::ops::RangeInclusive;
 use dcp_wire::{MacAddr, SERVICE_PORT};
 
 use crate::fault::FaultConfig;
+use crate::note::Note;
 use crate::port::PortId;
-use crate::weight::{Incast, Note, Weight, WeightConfig};
+use crate::red::RedConfig;
+use crate::weight::{Incast, Weight, WeightConfig};
 
 /// Most ports of one switch.
 pub const PORTS_MAX: u16 = 1024;
@@ -38,6 +40,8 @@ pub struct PipelineConfig {
     pub acks_use_control_queue: bool,
     /// S-3: control against data. `None`, the default, derives it for an incast of all ports.
     pub weight: Option<WeightConfig>,
+    /// S-6: ECN marking. Default none.
+    pub ecn: Option<RedConfig>,
     /// Whether source addresses are learned. Default true.
     pub learn_macs: bool,
     /// Addresses known from the start; never learned over.
@@ -63,6 +67,7 @@ impl PipelineConfig {
             control_frames_max: 2048,
             acks_use_control_queue: true,
             weight: None,
+            ecn: None,
             learn_macs: true,
             static_macs: Vec::new(),
             mac_entries_max: 4096,
@@ -93,6 +98,12 @@ impl PipelineConfig {
         }
     }
 
+    /// What works, but not as one may expect.
+    pub(crate) fn ecn_note(&self) -> Option<Note> {
+        let (max_bytes, trim_threshold_bytes) = (self.ecn?.max_bytes, self.trim_threshold_bytes);
+        (max_bytes >= trim_threshold_bytes).then_some(Note::MarksLate { max_bytes, trim_threshold_bytes })
+    }
+
     /// Refuses what cannot work.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         in_range(Parameter::Ports, u32::from(self.ports), 1..=PORTS_MAX.into())?;
@@ -110,6 +121,10 @@ impl PipelineConfig {
             if address.0[0] & 1 != 0 {
                 return Err(ConfigError::StaticMacGroup { address });
             }
+        }
+        if let Some(red) = self.ecn {
+            in_range(Parameter::EcnMaxBytes, red.max_bytes, 0..=QUEUE_BYTES_MAX)?;
+            in_range(Parameter::EcnMinBytes, red.min_bytes, 0..=red.max_bytes)?;
         }
         if !self.faults.is_empty() && self.faults.len() != usize::from(self.ports) {
             return Err(ConfigError::Faults { given: self.faults.len(), ports: self.ports });
@@ -132,6 +147,8 @@ pub enum Parameter {
     IncastPorts,
     TrimmableFrameLen,
     AckSharePpm,
+    EcnMinBytes,
+    EcnMaxBytes,
 }
 
 impl fmt::Display for Parameter {
@@ -147,6 +164,8 @@ impl fmt::Display for Parameter {
             Self::IncastPorts => "the number of ports of the incast",
             Self::TrimmableFrameLen => "the length of the smallest frame to be trimmed",
             Self::AckSharePpm => "the ACK class's share in millionths",
+            Self::EcnMinBytes => "ECN's Kmin in bytes",
+            Self::EcnMaxBytes => "ECN's Kmax in bytes",
         })
     }
 }

@@ -120,6 +120,10 @@ pub struct EgressCounters {
     pub forwarded_bytes: u64,
     /// Frames trimmed here, sent or not.
     pub trimmed: u64,
+    /// Frames marked "congestion experienced", sent or not (S-6).
+    pub marked: u64,
+    /// Frames that should have been marked, and could not be.
+    pub mark_refused: u64,
     /// Most bytes that the data queue held.
     pub data_bytes_peak: u64,
     /// Most bytes that the control queue held.
@@ -173,6 +177,8 @@ impl PortCounters {
         mine.trimmed_forwarded += theirs.trimmed_forwarded;
         mine.forwarded_bytes += theirs.forwarded_bytes;
         mine.trimmed += theirs.trimmed;
+        mine.marked += theirs.marked;
+        mine.mark_refused += theirs.mark_refused;
         mine.data_bytes_peak = mine.data_bytes_peak.max(theirs.data_bytes_peak);
         mine.control_bytes_peak = mine.control_bytes_peak.max(theirs.control_bytes_peak);
         mine.drops.add(&theirs.drops);

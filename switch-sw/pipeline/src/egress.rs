@@ -1,11 +1,13 @@
 //! The transmit side of a port: admission (S-1), trimming (S-2), two queues, their schedule (S-3).
 
-use dcp_wire::Tag;
+use dcp_wire::{Classified, Tag};
 
 use crate::config::PipelineConfig;
 use crate::counters::{DropReason, EgressCounters};
 use crate::frame::{Frame, FrameSink, wire_len};
 use crate::queue::{Entry, FrameQueue};
+use crate::random::Random;
+use crate::red::Red;
 use crate::scheduler::Scheduler;
 use crate::weight::Weight;
 
@@ -20,11 +22,15 @@ pub(crate) enum Handling {
     Flooded,
 }
 
+/// Purpose of the dice that mark; ingress faults have the smaller numbers.
+const RED_STREAM: u64 = 16;
+
 #[derive(Debug)]
 pub(crate) struct Egress<F> {
     data: FrameQueue<F>,
     control: FrameQueue<F>,
     scheduler: Scheduler,
+    red: Option<Red>,
     trim_threshold_bytes: u64,
     control_bytes_max: u64,
     acks_use_control_queue: bool,
@@ -32,11 +38,14 @@ pub(crate) struct Egress<F> {
 }
 
 impl<F: Frame> Egress<F> {
-    pub(crate) fn new(config: &PipelineConfig, weight: Weight) -> Self {
+    pub(crate) fn new(config: &PipelineConfig, weight: Weight, port: u16) -> Self {
         Self {
             data: FrameQueue::new(config.data_frames_max),
             control: FrameQueue::new(config.control_frames_max),
             scheduler: Scheduler::new(weight),
+            red: config
+                .ecn
+                .map(|red| Red::new(red, Random::new(config.seed, u64::from(port) << 8 | RED_STREAM))),
             trim_threshold_bytes: u64::from(config.trim_threshold_bytes),
             control_bytes_max: u64::from(config.control_bytes_max),
             acks_use_control_queue: config.acks_use_control_queue,
@@ -46,19 +55,41 @@ impl<F: Frame> Egress<F> {
 
     /// S-1: queues, trims or drops a frame that was routed here.
     #[inline]
-    pub(crate) fn offer(&mut self, frame: F, tag: Tag, handling: Handling) {
+    pub(crate) fn offer(&mut self, frame: F, seen: &Classified, handling: Handling) {
         self.counters.offered += 1;
         let len = frame.len();
         let entry = Entry { frame, len, trimmed: false };
-        match tag {
+        match seen.tag {
             Tag::HeaderOnly => self.queue_control(entry, DropReason::HeaderLost),
             Tag::Ack if self.acks_use_control_queue => {
                 self.queue_control(entry, DropReason::ControlQueueFull);
             }
-            Tag::Data if handling == Handling::ForceTrim => self.trim(entry),
-            Tag::Data if handling == Handling::Routed && self.data_is_long() => self.trim(entry),
+            Tag::Data if handling == Handling::ForceTrim => self.trim(entry, seen),
+            Tag::Data if handling == Handling::Routed && self.data_is_long() => self.trim(entry, seen),
             _ if self.data_is_long() => self.drop_frames(DropReason::DataQueueFull, 1),
-            _ => self.data.push(entry),
+            _ => self.queue_data(entry, seen),
+        }
+    }
+
+    #[inline]
+    fn queue_data(&mut self, mut entry: Entry<F>, seen: &Classified) {
+        if self.is_to_be_marked(seen) {
+            self.mark(&mut entry.frame);
+        }
+        self.data.push(entry);
+    }
+
+    /// S-6.
+    #[inline]
+    fn is_to_be_marked(&mut self, seen: &Classified) -> bool {
+        let queue_bytes = self.data.bytes();
+        self.red.as_mut().is_some_and(|red| red.marks(seen.ecn, queue_bytes))
+    }
+
+    fn mark(&mut self, frame: &mut F) {
+        match frame.mark_ce() {
+            Ok(true) => self.counters.marked += 1,
+            Ok(false) | Err(_) => self.counters.mark_refused += 1,
         }
     }
 
@@ -76,7 +107,9 @@ impl<F: Frame> Egress<F> {
     }
 
     /// S-2.
-    fn trim(&mut self, mut entry: Entry<F>) {
+    fn trim(&mut self, mut entry: Entry<F>, seen: &Classified) {
+        // Decided before trimming, done after it: there is less to copy then.
+        let to_be_marked = self.is_to_be_marked(seen);
         if entry.frame.trim().is_err() {
             self.drop_frames(DropReason::TrimRefused, 1);
             return;
@@ -84,6 +117,9 @@ impl<F: Frame> Egress<F> {
         self.counters.trimmed += 1;
         entry.len = entry.frame.len();
         entry.trimmed = true;
+        if to_be_marked {
+            self.mark(&mut entry.frame);
+        }
         self.queue_control(entry, DropReason::HeaderLost);
     }
 

@@ -9,8 +9,9 @@ use crate::fault::{FaultConfig, Injector};
 use crate::frame::{Frame, FrameSink};
 use crate::ingress::Ingress;
 use crate::mac_table::MacTable;
+use crate::note::Note;
 use crate::port::PortId;
-use crate::weight::{Note, Weight};
+use crate::weight::Weight;
 
 /// A trimming switch as a state machine: no clock, no IO, no thread, no allocation after the start.
 ///
@@ -47,11 +48,11 @@ impl<F: Frame> Pipeline<F> {
         let ingress = |port| Ingress::new(Injector::new(faults(port), config.seed, port));
         Ok(Self {
             ingress: (0..config.ports).map(ingress).collect(),
-            egress: (0..config.ports).map(|_| Egress::new(&config, weight)).collect(),
+            egress: (0..config.ports).map(|port| Egress::new(&config, weight, port)).collect(),
             table,
             learn_macs: config.learn_macs,
             weight,
-            notes: note.into_iter().collect(),
+            notes: note.into_iter().chain(config.ecn_note()).collect(),
             service_ports: config.service_ports.into_boxed_slice(),
         })
     }
@@ -101,7 +102,7 @@ impl<F: Frame> Pipeline<F> {
         match port.look_up(&self.table, seen.dst_mac) {
             Some(egress) if egress != ingress => {
                 port.counters.routed += 1;
-                self.egress[egress.index()].offer(frame, seen.tag, handling);
+                self.egress[egress.index()].offer(frame, &seen, handling);
             }
             Some(_) => port.counters.drops.count(DropReason::SamePort, 1),
             None => self.flood(ingress, frame, &seen),
@@ -124,11 +125,11 @@ impl<F: Frame> Pipeline<F> {
                 continue;
             }
             match frame.try_clone() {
-                Some(copy) => egress.offer(copy, seen.tag, Handling::Flooded),
+                Some(copy) => egress.offer(copy, seen, Handling::Flooded),
                 None => egress.offer_failed(DropReason::NoCopy),
             }
         }
-        self.egress[last].offer(frame, seen.tag, Handling::Flooded);
+        self.egress[last].offer(frame, seen, Handling::Flooded);
     }
 
     /// Gives frames of `egress` to `sink` while it has room, in the order of the schedule (S-3); how many.

@@ -42,6 +42,18 @@ impl Probability {
     /// Always happens.
     pub const ALWAYS: Self = Self(Self::ONE);
 
+    /// In units of 2^-32.
+    #[inline]
+    pub(crate) const fn units(self) -> u64 {
+        self.0
+    }
+
+    /// From units of 2^-32; 2^32 and more means always.
+    #[inline]
+    pub(crate) const fn from_units(units: u64) -> Self {
+        Self(units)
+    }
+
     /// From parts per million; more than a million counts as always.
     pub const fn from_ppm(ppm: u32) -> Self {
         let ppm = if ppm > 1_000_000 { 1_000_000 } else { ppm };

@@ -5,6 +5,7 @@ use core::fmt;
 use dcp_wire::HO_LEN;
 
 use crate::frame::wire_len;
+use crate::note::Note;
 
 /// Share of link time of the control queue, in units of the data queue's, in thousandths.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -78,35 +79,6 @@ impl Incast {
 
 #[expect(clippy::cast_possible_truncation, reason = "57")]
 const HO_WIRE: u32 = HO_LEN as u32;
-
-/// Something that the operator should read when the switch starts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Note {
-    /// The derived weight is outside the legal range.
-    WeightClamped {
-        /// What it was derived from.
-        incast: Incast,
-        /// What is used.
-        weight: Weight,
-    },
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WeightClamped { incast, weight } if *weight == Weight::MAX => write!(
-                f,
-                "the control queue cannot hold every header of a {}-to-1 incast of {}-byte frames; its weight is \
-                 clamped to {weight}, and headers may be lost",
-                incast.ports.max(1) - 1,
-                incast.trimmable_frame_len,
-            ),
-            Self::WeightClamped { weight, .. } => {
-                write!(f, "the control queue's derived weight is too small; it is raised to {weight}")
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
