@@ -16,7 +16,7 @@ pub use error::EalError;
 use runtime_dir::RuntimeDir;
 
 use crate::lcore;
-use crate::memory::{HugePreference, MemInfo, huge_pages_usable};
+use crate::memory::{HugePreference, MemInfo, available_bytes, huge_pages_usable};
 
 /// How to start the EAL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,12 +172,15 @@ fn choose_memory(config: &EalConfig) -> Result<MemoryMode, EalError> {
     if huge != HugePreference::Never && huge_pages_usable(bytes) {
         return Ok(MemoryMode::HugePages { mib });
     }
-    let info = MemInfo::read();
     if config.huge == HugePreference::Require {
-        return Err(EalError::NoHugePages { wanted_mib: mib, free_mib: info.huge_free_bytes() >> 20 });
+        return Err(EalError::NoHugePages {
+            wanted_mib: mib,
+            free_mib: MemInfo::read().huge_free_bytes() >> 20,
+        });
     }
-    if info.available_bytes < bytes {
-        return Err(EalError::NoMemory { wanted_mib: mib, available_mib: info.available_bytes >> 20 });
+    let available = available_bytes();
+    if available < bytes {
+        return Err(EalError::NoMemory { wanted_mib: mib, available_mib: available >> 20 });
     }
     Ok(MemoryMode::Ordinary { mib })
 }

@@ -48,16 +48,19 @@ pub fn create_links(eal: &Eal, config: FabricConfig) -> Result<Vec<(QueuePair, Q
         });
     }
     let fabric = Arc::new(Fabric::build(eal, config)?);
-    let mac_serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let serial = FABRICS.fetch_add(1, Ordering::Relaxed);
     Ok((0..links)
-        .map(|link| (fabric.end(link, Side::Host, mac_serial), fabric.end(link, Side::Switch, mac_serial)))
+        .map(|link| (fabric.end(link, Side::Host, serial), fabric.end(link, Side::Switch, serial)))
         .collect())
 }
 
 /// `RTE_PMD_RING_MAX_RX_RINGS`.
 const QUEUES_PER_DEVICE: usize = dpdk_sys::RTE_PMD_RING_MAX_RX_RINGS as usize;
 const RING_SIZE_MAX: u32 = 1 << 20;
+/// Numbers rings and devices, so that names never meet.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
+/// Numbers calls, for addresses.
+static FABRICS: AtomicU64 = AtomicU64::new(0);
 
 /// The two ends of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,11 +125,11 @@ impl Drop for Fabric {
     }
 }
 
-/// A locally administered address that no other end has.
+/// A locally administered unicast address that no other end has, unless 2^16 fabrics are made during the life of one.
 fn mac(link: usize, side: Side, serial: u64) -> [u8; 6] {
-    let [.., high, low] = link.to_be_bytes();
-    let [.., fabric] = serial.to_be_bytes();
-    [0x02, 0xdc, fabric, side as u8, high, low]
+    let [.., link_high, link_low] = link.to_be_bytes();
+    let [.., fabric_high, fabric_low] = serial.to_be_bytes();
+    [0x02 | (side as u8) << 2, 0xdc, fabric_high, fabric_low, link_high, link_low]
 }
 
 /// A started net_ring device over one side of up to 16 links.

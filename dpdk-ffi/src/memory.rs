@@ -50,6 +50,31 @@ impl MemInfo {
     }
 }
 
+/// Bytes of ordinary memory that this process can still have: what the machine has, or what its cgroup leaves.
+pub fn available_bytes() -> u64 {
+    let machine = MemInfo::read().available_bytes;
+    let cgroups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    cgroups.lines().filter_map(cgroup_left).fold(machine, u64::min)
+}
+
+/// What the memory limit of one line of `/proc/self/cgroup` leaves; `None` when it has none, or cannot be read.
+fn cgroup_left(line: &str) -> Option<u64> {
+    let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+    let (directory, limit, usage) = match controllers {
+        "" => ("/sys/fs/cgroup", "memory.max", "memory.current"),
+        _ if controllers.split(',').any(|it| it == "memory") => {
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes")
+        }
+        _ => return None,
+    };
+    // A container sees its own group at the root of the mount, under a path that only the host knows.
+    [format!("{directory}{path}"), directory.to_owned()].iter().find_map(|group| {
+        let number =
+            |file: &str| fs::read_to_string(format!("{group}/{file}")).ok()?.trim().parse::<u64>().ok();
+        Some(number(limit)?.saturating_sub(number(usage)?))
+    })
+}
+
 /// Whether `bytes` of huge pages can be mapped and touched right now, by this user and in this cgroup.
 ///
 /// Tries it and gives them back: the counts alone do not know about limits, and who finds out later is killed by SIGBUS.
@@ -107,6 +132,14 @@ mod tests {
         let info = MemInfo::parse(text);
         assert_eq!(info.available_bytes, 2 << 20);
         assert_eq!(info.huge_free_bytes(), 6 * (2 << 20));
+    }
+
+    #[test]
+    fn cgroup_never_leaves_more_than_the_machine_has() {
+        let available = super::available_bytes();
+        assert!(available > 0 && available <= MemInfo::read().available_bytes + (256 << 20), "{available}");
+        assert_eq!(super::cgroup_left("3:cpuset:/"), None);
+        assert_eq!(super::cgroup_left("nonsense"), None);
     }
 
     #[test]

@@ -14,7 +14,8 @@ use crate::errno::Errno;
 /// A pool of mbufs. Clones share it.
 ///
 /// When the last clone goes while mbufs are still out, the memory stays until they are back (see
-/// [`pools_awaiting_mbufs`]); nothing is ever freed under a frame.
+/// [`pools_awaiting_mbufs`]); nothing is ever freed under a frame. One thing is the caller's: join a thread that frees
+/// frames before dropping the last handle, since DPDK counts an mbuf as back a moment before it has written it back.
 #[derive(Clone, Debug)]
 pub struct Pool {
     inner: Arc<PoolInner>,

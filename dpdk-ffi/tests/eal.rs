@@ -22,6 +22,9 @@ fn child() {
         "start" => drop(start(&[]).unwrap()),
         "kill" => kill(small()),
         "kill-ipc" => kill(EalConfig { ipc: true, ..small() }),
+        "telemetry" => drop(Eal::start(EalConfig { telemetry: true, ..small() }).map(|_eal| {
+            println!("sentence: {}", find_telemetry().unwrap().display());
+        })),
         "bad-argument" => println!("sentence: {}", start(&["--nonsense"]).unwrap_err()),
         "bad-value" => println!("sentence: {}", start(&["--huge-unlink"]).unwrap_err()),
         "twice" => twice(),
@@ -45,6 +48,19 @@ fn kill(config: EalConfig) {
     let eal = Eal::start(config).unwrap();
     println!("ready: {}", eal.memory());
     std::thread::park();
+}
+
+/// DPDK's telemetry socket, in root's place or the private directory of this process.
+fn find_telemetry() -> Option<std::path::PathBuf> {
+    let ours = format!("dcp_{}_", std::process::id());
+    let entries =
+        |directory: &Path| fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let is_ours = |path: &std::path::PathBuf| path.to_string_lossy().contains(&ours);
+    let private = entries(&env::temp_dir())
+        .filter(is_ours)
+        .flat_map(|path| entries(&path.join("dpdk")).collect::<Vec<_>>());
+    let directories = entries(Path::new("/var/run/dpdk")).chain(private).filter(is_ours);
+    directories.map(|path| path.join("dpdk_telemetry.v2")).find(|path| path.exists())
 }
 
 fn twice() {
@@ -181,6 +197,11 @@ fn assert_nothing_left(process: u32) {
 #[test]
 fn plain_start_prints_nothing_and_leaves_nothing() {
     assert!(run("start").is_empty());
+}
+
+#[test]
+fn telemetry_is_there_while_the_process_is() {
+    assert!(run("telemetry")[0].ends_with("dpdk_telemetry.v2"));
 }
 
 #[test]

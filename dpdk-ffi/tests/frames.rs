@@ -106,6 +106,20 @@ fn copy_is_deep_and_fails_when_the_pool_does() {
 }
 
 #[test]
+fn private_copy_takes_the_first_bytes_from_the_same_pool() {
+    let pool = headers(7);
+    let original = split_frame(&pool, &[14, 20, 8, 12]);
+    let copy = original.private_copy(40).unwrap();
+    assert_eq!((bytes(&copy), copy.segments()), ((0..40).collect::<Vec<u8>>(), 1));
+    assert_eq!(bytes(&original.private_copy(usize::from(u16::MAX)).unwrap()), bytes(&original));
+    let rest: Vec<Mbuf> = std::iter::from_fn(|| Mbuf::from_bytes(&pool, b"x")).collect();
+    assert_eq!(rest.len(), 2);
+    assert!(original.private_copy(40).is_none());
+    drop((original, copy, rest));
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
 fn batch_keeps_order_and_frees_in_bulk() {
     let pool = headers(255);
     let number = |frame: &Mbuf| frame.head()[0];
