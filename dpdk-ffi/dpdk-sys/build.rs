@@ -13,7 +13,9 @@ fn main() {
     for file in ["build.rs", "wrapper.h", "shim.h", "shim.c"] {
         println!("cargo::rerun-if-changed={file}");
     }
-    println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
+    for variable in ["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR"] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
     check_version(&pkg_config("--modversion"));
     let cflags = split(&pkg_config("--cflags"));
     compile_shim(&cflags);
