@@ -59,6 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         host.tx.burst(&mut b.batch);
         switch.rx.burst(&mut b.batch);
     });
+    assert_eq!(bench.batch.len(), BURST, "frames were lost on the link");
     bench.batch.free_all();
     for len in [1024usize, 4096, 8192] {
         let ns = bench.run(&format!("all of it, {len} B: build, link, copy, free"), |b| {
