@@ -8,7 +8,7 @@ use dcp::dpdk::{Eal, MbufBatch, available_cores, pin, register_thread};
 
 use super::client::Client;
 use super::fabric::Fabric;
-use super::tally::{Tally, net_counters};
+use super::tally::{Next, Tally, net_counters};
 use crate::failure::Failure;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Plan, Threads};
@@ -76,8 +76,12 @@ fn run_inline(fabric: &mut Fabric, tally: &mut Tally<'_>) -> Result<(), Failure>
         switch.poll();
         poll_server(server, clients.len());
         rounds = rounds.wrapping_add(1);
-        if rounds.is_multiple_of(ROUNDS_PER_TICK) && !tally.tick(server.now().ns(), completed(clients)) {
-            clients.iter_mut().for_each(Client::stop);
+        if rounds.is_multiple_of(ROUNDS_PER_TICK) {
+            match tally.tick(server.now().ns(), completed(clients)) {
+                Next::GoOn => {}
+                Next::Finish => clients.iter_mut().for_each(Client::stop),
+                Next::Leave => return Ok(()),
+            }
         }
     }
     Ok(())
@@ -97,6 +101,8 @@ fn poll_server(server: &mut Worker, bursts: usize) {
 struct Signals {
     /// Clients are to end their runs.
     stop: AtomicBool,
+    /// Clients are to leave what is under way.
+    leave: AtomicBool,
     /// Clients have ended: switch and server may go.
     ended: AtomicBool,
     completed: AtomicU64,
@@ -148,8 +154,10 @@ fn watch(signals: &Signals, tally: &mut Tally<'_>, now_ns: impl Fn() -> u64) {
             reason = "a program's main thread, which has nothing else to do"
         )]
         std::thread::sleep(Duration::from_millis(2));
-        if !tally.tick(now_ns(), signals.completed.load(Ordering::Relaxed)) {
-            signals.stop.store(true, Ordering::Relaxed);
+        match tally.tick(now_ns(), signals.completed.load(Ordering::Relaxed)) {
+            Next::GoOn => {}
+            Next::Finish => signals.stop.store(true, Ordering::Relaxed),
+            Next::Leave => signals.leave.store(true, Ordering::Relaxed),
         }
     }
 }
@@ -172,6 +180,9 @@ fn run_clients(clients: &mut [Client], signals: &Signals) -> Result<(), Failure>
             signals.completed.store(completed(clients), Ordering::Relaxed);
             if signals.stop.load(Ordering::Relaxed) {
                 clients.iter_mut().for_each(Client::stop);
+            }
+            if signals.leave.load(Ordering::Relaxed) {
+                return Ok(());
             }
         }
     }

@@ -16,6 +16,8 @@ use dcp::Worker;
 const SAMPLE_NS: u64 = 5_000_000;
 /// Time between two updates of the progress bar, in nanoseconds.
 const PROGRESS_NS: u64 = 50_000_000;
+/// Time that messages under way have to finish when the user stops a run, in nanoseconds.
+const GRACE_NS: u64 = 200_000_000;
 
 /// Samples of a run, taken every few hundred rounds.
 pub(super) struct Tally<'a> {
@@ -27,7 +29,19 @@ pub(super) struct Tally<'a> {
     sampled: (u64, u64),
     shown_ns: u64,
     peak: f64,
-    stopped: bool,
+    /// When the user's wish to stop was seen.
+    stopped_ns: Option<u64>,
+}
+
+/// What a run is to do after a look at clock and signals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    /// Go on.
+    GoOn,
+    /// Begin nothing new, and finish what is under way.
+    Finish,
+    /// Leave: what is under way takes longer than a user waits.
+    Leave,
 }
 
 impl<'a> Tally<'a> {
@@ -50,12 +64,12 @@ impl<'a> Tally<'a> {
             sampled: (now_ns, 0),
             shown_ns: now_ns,
             peak: 0.0,
-            stopped: false,
+            stopped_ns: None,
         }
     }
 
-    /// Takes note of the time and of what is done. False: the run is to stop.
-    pub(super) fn tick(&mut self, now_ns: u64, completed: u64) -> bool {
+    /// Takes note of the time and of what is done.
+    pub(super) fn tick(&mut self, now_ns: u64, completed: u64) -> Next {
         let (then_ns, before) = self.sampled;
         // Only at completions: one of them may stand for a hundred messages.
         if completed > before && now_ns >= then_ns + SAMPLE_NS {
@@ -67,8 +81,15 @@ impl<'a> Tally<'a> {
             self.shown_ns = now_ns;
             self.progress.update(completed);
         }
-        self.stopped |= self.interrupted.load(Ordering::Relaxed);
-        !self.stopped && self.end_ns.is_none_or(|end| now_ns < end)
+        if self.stopped_ns.is_none() && self.interrupted.load(Ordering::Relaxed) {
+            self.stopped_ns = Some(now_ns);
+        }
+        match self.stopped_ns {
+            Some(stopped) if now_ns >= stopped.saturating_add(GRACE_NS) => Next::Leave,
+            Some(_) => Next::Finish,
+            None if self.end_ns.is_some_and(|end| now_ns >= end) => Next::Finish,
+            None => Next::GoOn,
+        }
     }
 
     /// The outcome of a run that ended at `now_ns`.
@@ -86,7 +107,7 @@ impl<'a> Tally<'a> {
             net: NetCounters::default(),
             cores,
             mtu: plan.mtu,
-            interrupted: self.stopped,
+            interrupted: self.stopped_ns.is_some(),
             notes: Vec::new(),
         }
     }
