@@ -3,6 +3,7 @@
 use dcp::core::{
     Access, CongestionControl, CqId, Endpoint, EndpointConfig, Mixer, MrAttr, PdId, Peer, QpConfig, QpId,
 };
+use dcp::dpdk::memory::{MemInfo, available_bytes};
 use dcp::dpdk::{
     Clock, Eal, FabricConfig, HugePreference, Pool, PoolConfig, QueuePair, Region, create_links,
 };
@@ -87,6 +88,7 @@ impl Fabric {
         let links = create_links(eal, config).map_err(|error| Failure::environment(error.to_string()))?;
         let (host_ends, switch_ends): (Vec<_>, Vec<_>) = links.into_iter().unzip();
         let layout = Layout::new(plan);
+        check_memory(layout, plan.clients())?;
         let mut hosts = Vec::with_capacity(host_ends.len());
         for (number, (queues, pools)) in host_ends.into_iter().zip(&pools.0).enumerate() {
             hosts.push(make_host(number, queues, pools, clock, plan)?);
@@ -106,6 +108,21 @@ impl Fabric {
             .collect::<Result<_, _>>()?;
         Ok(Self { clients, switch, server: server.worker, notes })
     }
+}
+
+/// Refuses buffers that the machine cannot hold, before the kernel's memory killer does.
+fn check_memory(layout: Layout, clients: u32) -> Result<(), Failure> {
+    let needed = (layout.bytes() as u64).saturating_mul(2 * u64::from(clients));
+    let available = available_bytes().saturating_add(MemInfo::read().huge_free_bytes());
+    if needed <= available {
+        return Ok(());
+    }
+    let message = format!(
+        "{} MiB of memory are needed for messages and {} are available",
+        needed >> 20,
+        available >> 20
+    );
+    Err(Failure::environment(message).with_hint("use a smaller --size, fewer --qp or fewer --hosts"))
 }
 
 fn make_host(
