@@ -113,12 +113,11 @@ impl Eal {
         // Nothing of DPDK's was touched yet, so the caller may try again.
         let runtime_dir = RuntimeDir::prepare().inspect_err(|_| STARTED.store(false, Ordering::SeqCst))?;
         let arguments = arguments(&config, memory, core, &prefix());
-        let outcome = thread::Builder::new()
-            .name("eal-start".into())
-            .spawn(move || init(arguments, config.memory_mib))
-            .map_err(|error| EalError::Other { reason: error.to_string() })?
-            .join();
+        let helper =
+            thread::Builder::new().name("eal-start".into()).spawn(move || init(arguments, config.memory_mib));
+        let outcome = helper.map(thread::JoinHandle::join);
         let runtime_dir = runtime_dir.settle();
+        let outcome = outcome.map_err(|error| EalError::Other { reason: error.to_string() })?;
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(error),

@@ -74,11 +74,13 @@ impl Aside {
         // SAFETY: fresh, and nobody else's.
         let file = unsafe { File::from_raw_fd(fd) };
         flush();
-        let saved = [libc::STDOUT_FILENO, libc::STDERR_FILENO].map(|standard| {
-            let copy = duplicate(standard);
-            replace(file.as_raw_fd(), standard);
-            copy
-        });
+        let saved = [libc::STDOUT_FILENO, libc::STDERR_FILENO].map(duplicate);
+        if saved.contains(&NO_DESCRIPTOR_LEFT) {
+            saved.into_iter().filter(|&copy| copy >= 0).for_each(close);
+            return None;
+        }
+        replace(file.as_raw_fd(), libc::STDOUT_FILENO);
+        replace(file.as_raw_fd(), libc::STDERR_FILENO);
         Some(Self { file, saved })
     }
 
@@ -105,10 +107,15 @@ fn flush() {
     unsafe { dpdk_sys::dcp_flush_stdio() };
 }
 
+/// A copy; -1 when `fd` is closed, [`NO_DESCRIPTOR_LEFT`] when it could not be got back later.
 fn duplicate(fd: RawFd) -> RawFd {
     // SAFETY: makes a new descriptor, or fails.
-    unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) }
+    let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
+    let closed = || std::io::Error::last_os_error().raw_os_error() == Some(libc::EBADF);
+    if copy >= 0 || closed() { copy } else { NO_DESCRIPTOR_LEFT }
 }
+
+const NO_DESCRIPTOR_LEFT: RawFd = -2;
 
 fn replace(from: RawFd, to: RawFd) {
     // SAFETY: `to` is a standard stream, which no Rust type owns.
