@@ -1,1 +1,10 @@
-//! End-to-end tests of DCP.
+//! What the end-to-end tests of DCP share: the real programs, run and watched from outside.
+#![forbid(unsafe_code)]
+
+pub mod build;
+pub mod machine;
+pub mod program;
+pub mod results;
+
+pub use program::Bench;
+pub use results::Results;

@@ -1,0 +1,222 @@
+//! A run of `dcp-bench`, from its command line to its end.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use crate::build;
+use crate::machine::eventually;
+use crate::results::Results;
+
+/// `dcp-bench write` about to be started.
+#[derive(Debug)]
+pub struct Bench {
+    command: Command,
+    options: String,
+}
+
+impl Bench {
+    /// `dcp-bench write` with `options`, separated by spaces.
+    pub fn write(options: &str) -> Self {
+        Self::under(&[], options)
+    }
+
+    /// The same, started by another command that takes it as its last arguments.
+    pub fn under(wrapper: &[&str], options: &str) -> Self {
+        Self::at(build::dcp_bench(), wrapper, options)
+    }
+
+    /// The same with the program at `path`.
+    pub fn at(path: &Path, wrapper: &[&str], options: &str) -> Self {
+        let mut command = match wrapper {
+            [] => Command::new(path),
+            [first, rest @ ..] => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(path);
+                command
+            }
+        };
+        command.arg("write").args(options.split_whitespace()).stdin(Stdio::null());
+        Self { command, options: options.to_owned() }
+    }
+
+    /// The command, to change its environment.
+    pub fn command(&mut self) -> &mut Command {
+        &mut self.command
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn end(mut self) -> End {
+        let child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.expect("the program starts");
+        let pid = child.id();
+        let output = child.wait_with_output().expect("the program can be waited for");
+        End { pid, options: self.options, output }
+    }
+
+    /// Starts it and returns when its signal handlers are in place and its run is about to begin.
+    ///
+    /// # Panics
+    /// When it does not get that far.
+    pub fn start(mut self) -> Running {
+        // With `--json -` the banner goes to standard error.
+        self.command.args(["--json", "-"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().expect("the program starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut banner = String::new();
+        while !banner.contains("#iterations") {
+            let count = stderr.read_line(&mut banner).expect("it prints text");
+            assert_ne!(count, 0, "{}: it ended before its run: {banner}", self.options);
+        }
+        Running { pid: child.id(), child: Some(child), stderr, options: self.options }
+    }
+}
+
+/// A run that has begun.
+#[derive(Debug)]
+pub struct Running {
+    /// `None` once waited for.
+    child: Option<Child>,
+    pid: u32,
+    stderr: BufReader<ChildStderr>,
+    options: String,
+}
+
+impl Running {
+    /// Process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Sends a signal by its name: `INT`, `TERM`, `KILL`.
+    ///
+    /// # Panics
+    /// When the process is gone.
+    pub fn signal(&self, name: &str) {
+        let command = format!("kill -{name} {}", self.pid());
+        let status = Command::new("sh").args(["-c", &command]).status().expect("there is a shell");
+        assert!(status.success(), "{command}");
+    }
+
+    /// Waits until it has computed for a while behind its banner: inside its run.
+    ///
+    /// # Panics
+    /// When it computes nothing.
+    pub fn wait_for_cpu(&self) {
+        let begun = || cpu_ticks(self.pid()).is_none_or(|ticks| ticks >= RUNNING_TICKS);
+        assert!(eventually(HANG_NS, begun), "{}: it stands still", self.options);
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it cannot be waited for.
+    pub fn end(mut self) -> End {
+        let pid = self.pid();
+        let mut rest = Vec::new();
+        self.stderr.read_to_end(&mut rest).expect("it can be read");
+        let child = self.child.take().expect("only this takes it");
+        let mut output = child.wait_with_output().expect("the program can be waited for");
+        output.stderr = rest;
+        End { pid, options: std::mem::take(&mut self.options), output }
+    }
+}
+
+impl Drop for Running {
+    /// A failed test leaves no process behind.
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Twice the ticks of 10 ms that a start takes.
+const RUNNING_TICKS: u64 = 60;
+const HANG_NS: u64 = 60_000_000_000;
+
+/// Processor time that a process has taken, in ticks of 10 ms; `None` when it is gone.
+fn cpu_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Behind the name in parentheses: the state is field 3, user time 14, system time 15.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split(' ').collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct End {
+    /// Process id that it had.
+    pub pid: u32,
+    /// Its options.
+    pub options: String,
+    /// Exit status and what it printed.
+    pub output: Output,
+}
+
+impl End {
+    /// Exit code; `None` when a signal ended it.
+    pub fn code(&self) -> Option<i32> {
+        self.output.status.code()
+    }
+
+    /// What it printed on standard error.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    /// What it printed on standard output, as JSON.
+    ///
+    /// # Panics
+    /// When that is not one JSON object.
+    #[track_caller]
+    pub fn json(&self) -> Results {
+        let text = String::from_utf8_lossy(&self.output.stdout);
+        match serde_json::from_str(&text) {
+            Ok(value) => Results(value),
+            Err(error) => panic!("{}: {error}: {text}{}", self.options, self.stderr()),
+        }
+    }
+
+    /// Panics unless it ended with this code, and without a panic of its own.
+    #[track_caller]
+    pub fn assert_code(&self, code: i32) {
+        let stderr = self.stderr();
+        assert_eq!(self.code(), Some(code), "{}: {}\n{stderr}", self.options, self.output.status);
+        assert!(!stderr.contains("panicked"), "{}: {stderr}", self.options);
+    }
+
+    /// The files that a DPDK process with this id would have left behind.
+    pub fn leftovers(&self) -> Vec<PathBuf> {
+        let mark = format!("dcp_{}_", self.pid);
+        let places = ["/tmp", "/tmp/dpdk", "/var/tmp", "/dev/shm", "/run", "/run/dpdk", "/dev/hugepages"];
+        let entries = places.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
+        let is_its = |path: &PathBuf| path.to_string_lossy().contains(&mark);
+        entries.map(|entry| entry.path()).filter(is_its).collect()
+    }
+
+    /// Panics when it left files behind.
+    #[track_caller]
+    pub fn assert_clean(&self) {
+        assert_eq!(self.leftovers(), Vec::<PathBuf>::new(), "{}", self.options);
+    }
+}
+
+/// The results of a run that must succeed, with its data verified and no file left behind.
+///
+/// # Panics
+/// When it does not.
+#[track_caller]
+pub fn verified(options: &str) -> Results {
+    let end = Bench::write(&format!("{options} --json -")).end();
+    end.assert_code(0);
+    end.assert_clean();
+    let results = end.json();
+    assert_eq!(results.verified(), Some(true), "{options}: {}", results.0);
+    results
+}

@@ -1,0 +1,5 @@
+//! The rules of the repository, kept by a test: R0, R1, direction of dependencies, sizes, layout.
+#![forbid(unsafe_code)]
+
+mod dependencies;
+mod sources;
