@@ -1,6 +1,8 @@
 //! Payload from a received frame to registered memory: the one copy.
 
-use dcp_core::{RxSink, Segment};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dcp_core::{AtomicOp, RxSink, Segment};
 use dpdk_ffi::{Mbuf, Region};
 
 /// Places the payload of one frame.
@@ -19,5 +21,30 @@ impl RxSink for Placer<'_> {
         self.frame
             .copy_out(from, region, to.offset, to.len as usize)
             .expect("ranges inside the frame and the registered region");
+    }
+
+    fn atomic(&mut self, at: Segment, op: AtomicOp) -> u64 {
+        let cell = self.cell(at);
+        match op {
+            AtomicOp::FetchAdd(add) => cell.fetch_add(add, Ordering::AcqRel),
+            AtomicOp::CmpSwap { compare, swap } => {
+                match cell.compare_exchange(compare, swap, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(before) | Err(before) => before,
+                }
+            }
+        }
+    }
+
+    fn store(&mut self, at: Segment, value: u64) {
+        let region = &self.regions[at.region.index()];
+        region.write(at.offset, &value.to_ne_bytes()).expect("posting checked the range");
+    }
+}
+
+impl Placer<'_> {
+    fn cell(&self, at: Segment) -> &AtomicU64 {
+        self.regions[at.region.index()]
+            .atomic_u64(at.offset)
+            .expect("registered on an 8-byte boundary, and aligned there")
     }
 }

@@ -1,7 +1,7 @@
 //! Frames from the core to mbufs: headers written, payload attached without a copy.
 
 use dcp_core::{TxFrame, TxSink};
-use dpdk_ffi::{MbufBatch, MbufStash, Region};
+use dpdk_ffi::{Mbuf, MbufBatch, MbufStash, Region};
 
 /// Builds frames at the end of a batch.
 pub(crate) struct FrameBuilder<'a> {
@@ -10,12 +10,16 @@ pub(crate) struct FrameBuilder<'a> {
     pub(crate) regions: &'a [Region],
     /// Payload segments that a frame may have.
     pub(crate) segments_max: usize,
+    /// Whether frames may need a second header mbuf, for an ICRC.
+    pub(crate) icrc: bool,
+    pub(crate) scratch: &'a mut Vec<u8>,
 }
 
 impl TxSink for FrameBuilder<'_> {
     #[inline]
     fn capacity(&self) -> usize {
-        self.batch.room().min(self.stash.available(self.segments_max))
+        let frames = self.batch.room().min(self.stash.available(self.segments_max));
+        if self.icrc { frames.min(self.stash.headers() / 2) } else { frames }
     }
 
     #[inline]
@@ -23,13 +27,30 @@ impl TxSink for FrameBuilder<'_> {
         let mut mbuf = self.stash.take_header().expect("capacity() counted it");
         let header_len = frame.headers.len();
         let head = mbuf.grow_head(header_len).expect("header mbufs have room for every header");
-        dcp_wire::emit(frame.headers, frame.payload_len as usize, head);
+        let trailer = if frame.icrc { dcp_wire::ICRC_LEN } else { 0 };
+        dcp_wire::emit(frame.headers, frame.payload_len as usize + trailer, head);
         for segment in frame.segments {
             let region = &self.regions[segment.region.index()];
             self.stash
                 .attach(&mut mbuf, region, segment.offset, segment.len as usize)
                 .expect("capacity() counted the segments, and posting checked their ranges");
         }
+        if frame.icrc {
+            self.append_icrc(&mut mbuf);
+        }
         self.batch.push(mbuf).expect("capacity() counted it");
+    }
+}
+
+impl FrameBuilder<'_> {
+    /// The ICRC is a last segment of four bytes behind payload that nobody copied.
+    #[cold]
+    fn append_icrc(&mut self, frame: &mut Mbuf) {
+        self.scratch.resize(frame.frame_len(), 0);
+        frame.copy_to_slice(0, self.scratch).expect("as long as the frame");
+        let icrc = dcp_wire::icrc(self.scratch, []).expect("frames have whole headers");
+        let mut tail = self.stash.take_header().expect("capacity() counted two");
+        tail.grow_head(icrc.len()).expect("four bytes fit").copy_from_slice(&icrc);
+        frame.append(tail).expect("far from 2^16 segments");
     }
 }

@@ -1,7 +1,7 @@
 //! The loop of one worker: an endpoint, its queue pair, its memory.
 
 use dcp_core::{Endpoint, Instant, RegionId, RxPacket, RxVerdict};
-use dcp_wire::{HEADER_LEN_MAX, Packet, ParseError, ParseOptions};
+use dcp_wire::{BounceRewrite, HEADER_LEN_MAX, Kind, Packet, ParseError, ParseOptions};
 use dpdk_ffi::{Clock, Mbuf, MbufBatch, MbufStash, Pool, QueuePair, Region};
 
 use crate::place::Placer;
@@ -35,6 +35,8 @@ pub struct WorkerCounters {
     pub sent: u64,
     /// Frames that are no legal DCP frames for this endpoint, by [`ParseError::index`].
     pub unparsed: [u64; ParseError::COUNT],
+    /// Frames with a wrong ICRC, counted among the unparsed too.
+    pub icrc_errors: u64,
     /// Bounces that found no transmit room; the sender's coarse timer recovers.
     pub bounces_lost: u64,
     /// Polls that found more to send than mbufs to send it in.
@@ -59,6 +61,8 @@ pub struct Worker {
     bounces: MbufBatch,
     tx: MbufBatch,
     done: MbufBatch,
+    /// Whole frames, where an ICRC is to be computed.
+    scratch: Vec<u8>,
     /// Polls in a row that received nothing, because bounces wait for transmit room.
     waited: u32,
     /// When the receive queue was last seen empty (R-14's t2).
@@ -84,6 +88,7 @@ impl Worker {
             bounces: MbufBatch::new(),
             tx: MbufBatch::new(),
             done: MbufBatch::new(),
+            scratch: Vec::new(),
             waited: 0,
             seen_empty: now,
             last_poll: now,
@@ -161,7 +166,11 @@ impl Worker {
 
     #[inline]
     fn handle_frame(&mut self, now: Instant, arrived: Instant, frame: Mbuf) {
-        let packet = match parse(self.options, &frame) {
+        let parsed = match parse(self.options, &frame) {
+            Ok(packet) if self.endpoint.uses_icrc() => self.check_icrc(packet, &frame),
+            parsed => parsed,
+        };
+        let packet = match parsed {
             Ok(packet) => packet,
             Err(error) => {
                 self.counters.unparsed[error.index()] += 1;
@@ -172,13 +181,31 @@ impl Worker {
         let payload_offset = usize::from(packet.payload_offset);
         let mut placer = Placer { frame: &frame, payload_offset, regions: &self.regions };
         match self.endpoint.handle_packet(now, &RxPacket { packet, arrived }, &mut placer) {
-            RxVerdict::Bounce(rewrite) => self.bounce(frame, &rewrite),
+            RxVerdict::Bounce(rewrite) => self.bounce(frame, &rewrite, false),
+            RxVerdict::Return(rewrite) => self.bounce(frame, &rewrite, true),
             RxVerdict::Done | RxVerdict::Drop(_) => self.done.discard(frame),
         }
     }
 
-    /// in place, unless someone else holds the frame too.
-    fn bounce(&mut self, mut frame: Mbuf, rewrite: &dcp_wire::BounceRewrite) {
+    /// Parses the frame of a queue pair with ICRC again: its last four bytes are no payload, and must be right.
+    #[cold]
+    fn check_icrc(&mut self, packet: Packet, frame: &Mbuf) -> Result<Packet, ParseError> {
+        // An HO's tail is gone.
+        let header_only = matches!(packet.headers.kind, Kind::HeaderOnly(_));
+        if header_only || !self.endpoint.expects_icrc(packet.headers.dest_qpn) {
+            return Ok(packet);
+        }
+        self.scratch.resize(frame.frame_len(), 0);
+        let whole = frame.copy_to_slice(0, &mut self.scratch).is_ok();
+        if !whole || !dcp_wire::icrc_ok(&self.scratch) {
+            self.counters.icrc_errors += 1;
+            return Err(ParseError::UdpChecksum);
+        }
+        dcp_wire::parse_frame(ParseOptions { icrc: true, ..self.options }, &self.scratch)
+    }
+
+    /// R-10, and with `cut` R-12: in place, unless someone else holds the frame too.
+    fn bounce(&mut self, mut frame: Mbuf, rewrite: &BounceRewrite, cut: bool) {
         if frame.is_shared() || frame.head_len() < dcp_wire::HO_LEN + dcp_wire::VLAN_LEN {
             match frame.copy(&self.header_pool) {
                 Some(copy) => self.done.discard(std::mem::replace(&mut frame, copy)),
@@ -189,8 +216,12 @@ impl Worker {
                 }
             }
         }
+        let trimmed = if cut { frame.head_mut().map(dcp_wire::trim) } else { None };
+        if let Some(Ok(len)) = trimmed {
+            let _ = frame.truncate(len);
+        }
         let rewritten = frame.head_mut().is_some_and(|head| dcp_wire::bounce(head, rewrite).is_ok());
-        debug_assert!(rewritten, "a parsed HO can be bounced");
+        debug_assert!(rewritten, "a parsed frame can be bounced");
         if let Err(frame) = self.bounces.push(frame) {
             self.counters.bounces_lost += 1;
             self.done.discard(frame);
@@ -206,6 +237,8 @@ impl Worker {
             batch: &mut self.tx,
             regions: &self.regions,
             segments_max: self.segments_max,
+            icrc: self.endpoint.uses_icrc(),
+            scratch: &mut self.scratch,
         };
         self.endpoint.poll_transmit(now, &mut builder);
         if self.tx.is_empty() {

@@ -1,10 +1,10 @@
 //! One host: an endpoint, its memory and its driver.
 
 use dcp_core::{
-    Access, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Operation, PdId, QpId,
-    RegionId, RxPacket, RxSink, RxVerdict, Segment, Status, TxFrame, TxSink,
+    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Operation, PdId,
+    QpId, RegionId, RxPacket, RxSink, RxVerdict, Segment, Sge, Status, TxFrame, TxSink,
 };
-use dcp_wire::{Ipv4Addr, MacAddr, Packet, ParseOptions};
+use dcp_wire::{Ipv4Addr, Kind, MacAddr, Packet, ParseOptions};
 
 /// Address of the first byte of a host's memory.
 pub const MR_VA: u64 = 0x7000_0000_0000;
@@ -27,6 +27,8 @@ pub struct Host {
     pub qps: Vec<QpId>,
     /// Every completion so far.
     pub completions: Vec<Completion>,
+    /// Whether frames carry an ICRC; all queue pairs alike.
+    pub icrc: bool,
     /// Frames that did not parse.
     pub unparsed: u64,
     /// When the transmitter is free again.
@@ -47,12 +49,17 @@ impl TxSink for Frames<'_> {
 
     fn push(&mut self, frame: TxFrame<'_>) {
         let header = frame.headers.len();
+        let trailer = if frame.icrc { dcp_wire::ICRC_LEN } else { 0 };
         let mut bytes = vec![0; header];
-        dcp_wire::emit(frame.headers, frame.payload_len as usize, &mut bytes);
+        dcp_wire::emit(frame.headers, frame.payload_len as usize + trailer, &mut bytes);
         for segment in frame.segments {
             bytes.extend_from_slice(&self.memory[range(segment)]);
         }
         assert_eq!(bytes.len(), header + frame.payload_len as usize, "segments make up the payload");
+        if frame.icrc {
+            let icrc = dcp_wire::icrc(&bytes, []).expect("whole headers");
+            bytes.extend_from_slice(&icrc);
+        }
         self.out.push(bytes);
     }
 }
@@ -66,6 +73,17 @@ impl RxSink for Placer<'_> {
     fn place(&mut self, payload_offset: u32, to: Segment) {
         let from = payload_offset as usize;
         self.memory[range(&to)].copy_from_slice(&self.payload[from..from + to.len as usize]);
+    }
+
+    fn atomic(&mut self, at: Segment, op: AtomicOp) -> u64 {
+        let bytes = &mut self.memory[range(&at)];
+        let before = u64::from_ne_bytes(bytes.try_into().expect("atomics are of 8 bytes"));
+        bytes.copy_from_slice(&op.apply(before).to_ne_bytes());
+        before
+    }
+
+    fn store(&mut self, at: Segment, value: u64) {
+        self.memory[range(&at)].copy_from_slice(&value.to_ne_bytes());
     }
 }
 
@@ -101,6 +119,7 @@ impl Host {
             cq,
             qps: Vec::new(),
             completions: Vec::new(),
+            icrc: false,
             unparsed: 0,
             busy_until: Instant::ZERO,
         }
@@ -115,7 +134,7 @@ impl Host {
 
     /// Takes a frame. A bounced one comes back for the wire.
     pub fn receive(&mut self, now: Instant, mut frame: Vec<u8>) -> Option<Vec<u8>> {
-        let Ok(packet) = dcp_wire::parse_frame(ParseOptions::default(), &frame) else {
+        let Some(packet) = self.parse(&frame) else {
             self.unparsed += 1;
             return None;
         };
@@ -127,8 +146,26 @@ impl Host {
                 dcp_wire::bounce(&mut frame, &rewrite).expect("the core bounces DCP frames only");
                 Some(frame)
             }
+            RxVerdict::Return(rewrite) => {
+                let len = dcp_wire::trim(&mut frame).expect("the core returns DCP frames only");
+                frame.truncate(len);
+                dcp_wire::bounce(&mut frame, &rewrite).expect("the core returns DCP frames only");
+                Some(frame)
+            }
             RxVerdict::Done | RxVerdict::Drop(_) => None,
         }
+    }
+
+    /// As a driver does: a frame for a queue pair with ICRC has a right one, or is dropped.
+    fn parse(&self, frame: &[u8]) -> Option<Packet> {
+        let plain = ParseOptions::default();
+        let packet = dcp_wire::parse_frame(plain, frame).ok();
+        let header_only = packet.is_some_and(|packet| matches!(packet.headers.kind, Kind::HeaderOnly(_)));
+        if header_only || !self.icrc {
+            return packet;
+        }
+        let checked = dcp_wire::parse_frame(ParseOptions { icrc: true, ..plain }, frame).ok()?;
+        dcp_wire::icrc_ok(frame).then_some(checked)
     }
 
     /// Moves new completions to [`Host::completions`].
@@ -139,6 +176,8 @@ impl Host {
             status: Status::Flushed,
             operation: Operation::Write,
             byte_len: 0,
+            imm: None,
+            solicited: false,
         };
         let mut batch = [blank; 64];
         loop {
@@ -148,6 +187,11 @@ impl Host {
             }
             self.completions.extend_from_slice(&batch[..count]);
         }
+    }
+
+    /// `len` bytes at offset `at` of its memory.
+    pub fn sge(&self, at: u64, len: u32) -> Sge {
+        Sge { va: MR_VA + at, len, lkey: self.keys.lkey }
     }
 
     /// Work requests that have not completed.

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dcp_core::{
-    Completion, EndpointConfig, Instant, Peer, PostError, QpConfig, QpId, QpState, SendOp, SendRequest, Sge,
-    Status,
+    Completion, EndpointConfig, Instant, Peer, PostError, QpConfig, QpId, QpState, RecvRequest, Remote,
+    SendOp, SendRequest, Status,
 };
-use dcp_wire::{Msn, PKey};
+use dcp_wire::{Msn, PKey, Ssn};
 
 use crate::host::{Host, MR_VA};
 use crate::script::Script;
@@ -85,8 +85,11 @@ impl Pair {
         let mut hosts = [host(1), host(2)];
         for index in 0..config.qps {
             for host in &mut hosts {
-                let mut qp = QpConfig { start_msn: config.start_msn, ..QpConfig::new(host.pd, host.cq) };
+                let start_ssn = Ssn::from_low_bits(config.start_msn.get());
+                let start_msn = config.start_msn;
+                let mut qp = QpConfig { start_msn, start_ssn, ..QpConfig::new(host.pd, host.cq) };
                 (config.qp)(&mut qp);
+                host.icrc = qp.icrc;
                 let id = host.endpoint.create_qp(qp).expect("legal queue pair");
                 host.qps.push(id);
             }
@@ -115,10 +118,41 @@ impl Pair {
     pub fn write(&mut self, side: Side, qp: usize, wr_id: u64, range: WriteRange) -> Result<(), PostError> {
         let rkey = self.host(side.peer()).keys.rkey;
         let host = self.host_mut(side);
-        let sges = [Sge { va: MR_VA + range.from, len: range.len, lkey: host.keys.lkey }];
-        let op = SendOp::Write { remote_va: MR_VA + range.to, rkey };
-        let id = host.qps[qp];
-        host.endpoint.post_send(id, &SendRequest { wr_id, op, sges: &sges, signalled: true })
+        let sges = [host.sge(range.from, range.len)];
+        let op = SendOp::Write(Remote { va: MR_VA + range.to, rkey });
+        host.endpoint.post_send(host.qps[qp], &SendRequest::new(wr_id, op, &sges))
+    }
+
+    /// Posts a signalled request on queue pair `qp` with bytes at `from` (offset, length) in `side`'s memory.
+    ///
+    /// # Errors
+    /// As [`dcp_core::Endpoint::post_send`].
+    pub fn post(
+        &mut self,
+        side: Side,
+        qp: usize,
+        wr_id: u64,
+        op: SendOp,
+        from: (u64, u32),
+    ) -> Result<(), PostError> {
+        let host = self.host_mut(side);
+        let sges = [host.sge(from.0, from.1)];
+        host.endpoint.post_send(host.qps[qp], &SendRequest::new(wr_id, op, &sges))
+    }
+
+    /// Posts a receive on queue pair `qp` into `to` (offset, length) in `side`'s memory.
+    ///
+    /// # Errors
+    /// As [`dcp_core::Endpoint::post_recv`].
+    pub fn receive(&mut self, side: Side, qp: usize, wr_id: u64, to: (u64, u32)) -> Result<(), PostError> {
+        let host = self.host_mut(side);
+        let sges = [host.sge(to.0, to.1)];
+        host.endpoint.post_recv(host.qps[qp], &RecvRequest { wr_id, sges: &sges })
+    }
+
+    /// A place in the memory of `side`'s peer.
+    pub fn remote(&self, side: Side, to: u64) -> Remote {
+        Remote { va: MR_VA + to, rkey: self.host(side.peer()).keys.rkey }
     }
 
     /// Runs until nothing is under way any more, or until `limit_ns` later. True: all is quiet.
@@ -232,7 +266,9 @@ fn connect(host: &mut Host, peer: &Host, index: usize, pkey: PKey, start_msn: Ms
         ip: dcp_wire::Ipv4Addr::new(10, 0, 0, low),
         service_port: 17791,
         start_msn,
+        start_ssn: Ssn::from_low_bits(start_msn.get()),
     };
+    host.endpoint.modify_to_init(id).expect("a fresh queue pair");
     host.endpoint.modify_to_rtr(id, peer).expect("a fresh queue pair");
     host.endpoint.modify_to_rts(id).expect("a connected queue pair");
 }

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use dcp_wire::ImmData;
+
 use crate::QpId;
 
 /// Outcome of a work request; the numbers are InfiniBand's.
@@ -48,8 +50,20 @@ impl Status {
 /// What a completed work request was.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operation {
-    /// RDMA WRITE.
+    /// SEND, with or without immediate.
+    Send,
+    /// RDMA WRITE, with or without immediate.
     Write,
+    /// RDMA READ.
+    Read,
+    /// Atomic compare and swap.
+    CmpSwap,
+    /// Atomic fetch and add.
+    FetchAdd,
+    /// A receive that a SEND filled.
+    Receive,
+    /// A receive that a WRITE with immediate consumed.
+    ReceiveWriteImm,
 }
 
 /// One completed work request.
@@ -65,6 +79,10 @@ pub struct Completion {
     pub operation: Operation,
     /// Bytes of the message.
     pub byte_len: u32,
+    /// Immediate data that came with it, for a receive.
+    pub imm: Option<ImmData>,
+    /// Whether the sender asked for a solicited event, for a receive.
+    pub solicited: bool,
 }
 
 /// A completion queue: bounded, first in first out.

@@ -1,8 +1,8 @@
 //! What an endpoint and a queue pair are created with.
 
-use dcp_wire::{Ipv4Addr, MacAddr, Msn, PKey, Qpn};
+use dcp_wire::{Ipv4Addr, MacAddr, Msn, PKey, Qpn, RnrTimer, Ssn};
 
-use crate::{CongestionControl, CqId, PdId};
+use crate::{CongestionControl, CqId, PdId, SrqId};
 
 /// Limits and identity of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -52,6 +52,12 @@ pub struct QpConfig {
     pub pd: PdId,
     /// Where completions of its send queue go.
     pub send_cq: CqId,
+    /// Where completions of its receives go. Default: the same.
+    pub recv_cq: CqId,
+    /// Receives in its receive queue: 1 … 2^15. Default 512. Without meaning with a shared queue.
+    pub recv_depth: u32,
+    /// The shared receive queue that it takes receives from. Default: none.
+    pub srq: Option<SrqId>,
     /// Work requests in the send queue: 1 … 2^15. Default 128.
     pub send_depth: u32,
     /// Payload of a full packet in bytes: 256 … 8192.
@@ -66,8 +72,21 @@ pub struct QpConfig {
     pub ack_bytes: u32,
     /// RetransQ entries kept (T-5): at least 1. Default 16384; beyond it the coarse timer recovers.
     pub retrans_max: u32,
-    /// First message number that this side sends.
+    /// First message number that this side sends, in both streams.
     pub start_msn: Msn,
+    /// First send sequence number that this side sends.
+    pub start_ssn: Ssn,
+    /// READs and ATOMICs unanswered at once, either way (T-15): 0 (none allowed) … W/2, to which more is
+    /// cut. Default 16.
+    pub max_rd_atomic: u32,
+    /// Waits for a receive that the peer has not posted (T-10): 0 … 6, 7 = for ever. Default 7, perftest's.
+    pub rnr_retry: u8,
+    /// InfiniBand code of the time a peer waits when no receive is posted here. Default 12 (640 µs).
+    pub rnr_timer: RnrTimer,
+    /// Whether frames carry an ICRC, both ways. Default false.
+    pub icrc: bool,
+    /// Whether each packet takes a UDP source port of its own, and so perhaps its own path (T-18). Default false.
+    pub spray: bool,
     /// Congestion control.
     pub cc: CongestionControl,
     /// ToS bits 7-4 of its frames: 0 … 15. Default 0.
@@ -80,6 +99,9 @@ impl QpConfig {
         Self {
             pd,
             send_cq,
+            recv_cq: send_cq,
+            recv_depth: 512,
+            srq: None,
             send_depth: 128,
             mtu: 4096,
             window: 128,
@@ -88,6 +110,12 @@ impl QpConfig {
             ack_bytes: 32 << 10,
             retrans_max: 16384,
             start_msn: Msn::ZERO,
+            start_ssn: Ssn::ZERO,
+            max_rd_atomic: 16,
+            rnr_retry: 7,
+            rnr_timer: RnrTimer::new(12).expect("a code below 32"),
+            icrc: false,
+            spray: false,
             cc: CongestionControl::None,
             class: 0,
         }
@@ -141,6 +169,8 @@ pub struct Peer {
     pub ip: Ipv4Addr,
     /// Its UDP service port.
     pub service_port: u16,
-    /// First message number that it sends.
+    /// First message number that it sends, in both streams.
     pub start_msn: Msn,
+    /// First send sequence number that it sends.
+    pub start_ssn: Ssn,
 }

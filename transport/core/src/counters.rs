@@ -38,11 +38,15 @@ pub enum DropReason {
     BadAck,
     /// A NAK that names nothing under way.
     StaleNak,
+    /// A packet of another operation than the message's others (P-2).
+    MixedOperations,
+    /// An answer to nothing that waits for one.
+    StaleAnswer,
 }
 
 impl DropReason {
     /// Number of reasons.
-    pub const COUNT: usize = 17;
+    pub const COUNT: usize = 19;
 
     /// All of them, in the order of [`Counters::drops`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -63,6 +67,8 @@ impl DropReason {
         Self::RetransFull,
         Self::BadAck,
         Self::StaleNak,
+        Self::MixedOperations,
+        Self::StaleAnswer,
     ];
 }
 
@@ -93,6 +99,8 @@ pub struct Counters {
     pub acks: u64,
     /// NAKs sent.
     pub naks: u64,
+    /// RNR NAKs sent.
+    pub rnr_naks: u64,
     /// Probes sent (T-14).
     pub probes: u64,
     /// Messages that were tracked by counter alone after a restart, because the map pool was empty.

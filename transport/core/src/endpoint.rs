@@ -8,12 +8,12 @@ use dcp_wire::{Kind, Qpn};
 use crate::completion::Cq;
 use crate::maps::MapPool;
 use crate::memory::Memory;
-use crate::qp::{Progress, Qp, Shared, TimerAction, TurnEnd};
+use crate::qp::{Progress, Qp, Shared, Srq, TimerAction, TurnEnd, make_receive};
 use crate::wheel::Wheel;
 use crate::{
     Completion, Counters, CqId, DropReason, EndpointConfig, Instant, ModifyError, MrAttr, MrKeys, PdId, Peer,
-    PostError, QpConfig, QpId, QpState, RegisterError, RxPacket, RxSink, RxVerdict, SendRequest, TxSink,
-    WindowError,
+    PostError, QpConfig, QpId, QpState, RecvRequest, RegisterError, RxPacket, RxSink, RxVerdict, SendRequest,
+    SrqId, TxSink, WindowError,
 };
 
 /// A DCP endpoint without IO: commands and packets go in, frames, completions and a next timeout come out.
@@ -33,6 +33,7 @@ pub struct Endpoint {
     due: Vec<u32>,
     /// A quarter of the shortest timeout of any queue pair: a longer gap between polls puts timers off (T-8).
     gap_max_ns: u64,
+    uses_icrc: bool,
 }
 
 /// Why an object was not created.
@@ -89,6 +90,8 @@ impl core::error::Error for CreateError {}
 /// Queue pairs that the QPN leaves room for.
 const QPS_MAX: u32 = 1 << 20;
 const CQ_DEPTH_MAX: u64 = 1 << 22;
+/// Entries of a send, receive or shared receive queue.
+const QUEUE_DEPTH_MAX: u64 = 1 << 15;
 
 impl Endpoint {
     /// An endpoint without queue pairs.
@@ -97,6 +100,7 @@ impl Endpoint {
             memory: Memory::new(),
             maps: MapPool::new(config.map_words_max),
             cqs: Vec::new(),
+            srqs: Vec::new(),
             counters: Counters::default(),
             config,
         };
@@ -109,6 +113,7 @@ impl Endpoint {
             wheel: Wheel::new(),
             due: Vec::new(),
             gap_max_ns: u64::MAX,
+            uses_icrc: false,
         }
     }
 
@@ -146,12 +151,27 @@ impl Endpoint {
         self.shared.memory.deregister(keys)
     }
 
-    /// A queue pair in state [`QpState::Init`].
+    /// A shared receive queue for `depth` receives.
+    ///
+    /// # Errors
+    /// `depth` is 0 or beyond 2^15, or there is no such domain.
+    pub fn create_srq(&mut self, pd: PdId, depth: usize) -> Result<SrqId, CreateError> {
+        self.check_pd(pd)?;
+        check_range("shared receive queue depth", depth as u64, (1, QUEUE_DEPTH_MAX))?;
+        let limit = u32::MAX;
+        let index = u32::try_from(self.shared.srqs.len())
+            .map_err(|_| CreateError::TooMany { what: "shared receive queues", limit })?;
+        self.shared.srqs.push(Srq::new(pd, depth));
+        Ok(SrqId(index))
+    }
+
+    /// A queue pair in state [`QpState::Reset`].
     ///
     /// # Errors
     /// A parameter is out of range, or there are too many queue pairs.
-    pub fn create_qp(&mut self, config: QpConfig) -> Result<QpId, CreateError> {
+    pub fn create_qp(&mut self, mut config: QpConfig) -> Result<QpId, CreateError> {
         self.check_qp(&config)?;
+        config.max_rd_atomic = config.max_rd_atomic.min((config.window / 2).max(1));
         let limit = self.shared.config.qps_max.min(QPS_MAX);
         let index = u32::try_from(self.qps.len())
             .ok()
@@ -161,6 +181,7 @@ impl Endpoint {
         self.qps.push(Qp::new(QpId(index), qpn, config, &self.shared));
         let count = self.qps.len();
         self.gap_max_ns = self.gap_max_ns.min(config.timeout_ns().map_or(u64::MAX, |timeout| timeout / 4));
+        self.uses_icrc |= config.icrc;
         self.wheel.grow(count);
         self.ready.reserve(count - self.ready.len());
         self.control.reserve(count - self.control.len());
@@ -168,13 +189,19 @@ impl Endpoint {
     }
 
     fn check_qp(&self, config: &QpConfig) -> Result<(), CreateError> {
-        if config.pd.0 >= self.pds {
-            return Err(CreateError::Unknown { what: "protection domain" });
-        }
-        if config.send_cq.index() >= self.shared.cqs.len() {
+        self.check_pd(config.pd)?;
+        if config.send_cq.index().max(config.recv_cq.index()) >= self.shared.cqs.len() {
             return Err(CreateError::Unknown { what: "completion queue" });
         }
-        check_range("send queue depth", config.send_depth.into(), (1, 1 << 15))?;
+        match config.srq.map(|srq| self.shared.srqs.get(srq.index())) {
+            None => check_range("receive queue depth", config.recv_depth.into(), (1, QUEUE_DEPTH_MAX))?,
+            Some(Some(srq)) if srq.pd == config.pd => {}
+            Some(_) => {
+                return Err(CreateError::Unknown { what: "shared receive queue of that protection domain" });
+            }
+        }
+        check_range("send queue depth", config.send_depth.into(), (1, QUEUE_DEPTH_MAX))?;
+        check_range("RNR retry count", config.rnr_retry.into(), (0, 7))?;
         check_range("MTU", config.mtu.into(), (256, 8192))?;
         check_range("window", config.window.into(), (1, 1 << 15))?;
         check_range("timeout exponent", config.timeout_exponent.into(), (0, 31))?;
@@ -185,6 +212,18 @@ impl Endpoint {
             return Err(CreateError::NotPowerOfTwo { what: "window", value: config.window });
         }
         config.check_window(0).map_err(CreateError::Window)
+    }
+
+    fn check_pd(&self, pd: PdId) -> Result<(), CreateError> {
+        if pd.0 < self.pds { Ok(()) } else { Err(CreateError::Unknown { what: "protection domain" }) }
+    }
+
+    /// Lets a queue pair take receives.
+    ///
+    /// # Errors
+    /// It is not in state `Reset`.
+    pub fn modify_to_init(&mut self, qp: QpId) -> Result<(), ModifyError> {
+        self.qps[qp.index()].enter_init()
     }
 
     /// Connects a queue pair: it receives and answers from now on.
@@ -203,14 +242,65 @@ impl Endpoint {
         self.qps[qp.index()].enter_rts()
     }
 
+    /// Ends a queue pair's work: everything outstanding is flushed.
+    ///
+    /// # Errors
+    /// It is in state `Reset`.
+    pub fn modify_to_error(&mut self, qp: QpId) -> Result<(), ModifyError> {
+        self.qps[qp.index()].enter_error_by_command(&mut self.shared)
+    }
+
+    /// Takes a queue pair back to the state after creation, from any state. What was outstanding does not complete.
+    pub fn modify_to_reset(&mut self, qp: QpId) {
+        self.qps[qp.index()].reset(&mut self.shared);
+    }
+
     /// Posts a work request. One posted to a queue pair in Error is flushed.
     ///
     /// # Errors
     /// It was not taken: the queue is full, or the request is malformed.
     pub fn post_send(&mut self, qp: QpId, request: &SendRequest<'_>) -> Result<(), PostError> {
-        let pair = self.qps.get_mut(qp.index()).ok_or(PostError::UnknownQp)?;
+        let pair = self.qps.get_mut(qp.index()).ok_or(PostError::UnknownQueue)?;
         pair.post_send(request, &mut self.shared)?;
         self.wake(qp.0);
+        Ok(())
+    }
+
+    /// Posts work requests in order, until one is not taken.
+    ///
+    /// # Errors
+    /// The index of the first one that was not taken, and why; those before it are posted.
+    pub fn post_send_list(
+        &mut self,
+        qp: QpId,
+        requests: &[SendRequest<'_>],
+    ) -> Result<(), (usize, PostError)> {
+        for (index, request) in requests.iter().enumerate() {
+            self.post_send(qp, request).map_err(|error| (index, error))?;
+        }
+        Ok(())
+    }
+
+    /// Posts a receive. One posted to a queue pair in Error is flushed.
+    ///
+    /// # Errors
+    /// It was not taken: the queue is full or shared, or the request is malformed.
+    pub fn post_recv(&mut self, qp: QpId, request: &RecvRequest<'_>) -> Result<(), PostError> {
+        let pair = self.qps.get_mut(qp.index()).ok_or(PostError::UnknownQueue)?;
+        pair.post_recv(request, &mut self.shared)
+    }
+
+    /// Posts a receive to a shared queue.
+    ///
+    /// # Errors
+    /// It was not taken: the queue is full, or the request is malformed.
+    pub fn post_srq_recv(&mut self, srq: SrqId, request: &RecvRequest<'_>) -> Result<(), PostError> {
+        let queue = self.shared.srqs.get_mut(srq.index()).ok_or(PostError::UnknownQueue)?;
+        if queue.is_full() {
+            return Err(PostError::QueueFull { depth: u32::try_from(queue.depth()).unwrap_or(u32::MAX) });
+        }
+        let receive = make_receive(request, queue.pd, &self.shared.memory)?;
+        queue.post(receive);
         Ok(())
     }
 
@@ -231,7 +321,9 @@ impl Endpoint {
             self.control.push_back(number);
         }
         match verdict {
-            Ok(RxVerdict::Done) if matches!(rx.packet.headers.kind, Kind::Data(_)) => RxVerdict::Done,
+            Ok(RxVerdict::Done) if matches!(rx.packet.headers.kind, Kind::Data(_)) && !qp.owes_answers() => {
+                RxVerdict::Done
+            }
             Ok(verdict) => {
                 self.wake(number);
                 self.arm(number);
@@ -257,10 +349,8 @@ impl Endpoint {
         self.wheel.advance(now, &mut due);
         for number in due.drain(..) {
             let action = self.qps[number as usize].handle_timeout(now, &mut self.shared);
-            if action != TimerAction::Nothing {
+            if action == TimerAction::Send {
                 self.list_control(number);
-            }
-            if action == TimerAction::Data {
                 self.wake(number);
             }
             self.arm(number);
@@ -342,6 +432,40 @@ impl Endpoint {
         self.qps[qp.index()].qpn()
     }
 
+    /// As created.
+    pub fn qp_config(&self, qp: QpId) -> &QpConfig {
+        self.qps[qp.index()].config()
+    }
+
+    /// Whether frames of a queue pair carry an ICRC; false for a number that is none here.
+    #[inline]
+    pub fn expects_icrc(&self, qpn: Qpn) -> bool {
+        let number = qpn.get().wrapping_sub(self.shared.config.qpn_base);
+        self.qps.get(number as usize).is_some_and(|qp| qp.config().icrc)
+    }
+
+    /// Whether any queue pair uses an ICRC.
+    #[inline]
+    pub const fn uses_icrc(&self) -> bool {
+        self.uses_icrc
+    }
+
+    /// Receives posted and not completed.
+    pub fn receives(&self, qp: QpId) -> usize {
+        self.qps[qp.index()].receives()
+    }
+
+    /// Receives in a shared queue that no message has bound.
+    pub fn srq_receives(&self, srq: SrqId) -> usize {
+        self.shared.srqs[srq.index()].len()
+    }
+
+    /// Where in its ring, of the send depth rounded up to a power of two, the next work request will lie: a driver
+    /// keeps inline bytes in a slot of that index.
+    pub fn next_send_slot(&self, qp: QpId) -> u32 {
+        self.qps[qp.index()].next_send_slot()
+    }
+
     /// State of a queue pair.
     pub fn qp_state(&self, qp: QpId) -> QpState {
         self.qps[qp.index()].state()
@@ -383,7 +507,7 @@ impl Endpoint {
         for qp in &self.qps {
             qp.state_hash(now, &mut hasher);
         }
-        (&self.shared.memory, &self.shared.maps, &self.shared.cqs).hash(&mut hasher);
+        (&self.shared.memory, &self.shared.maps, &self.shared.cqs, &self.shared.srqs).hash(&mut hasher);
         (&self.ready, &self.control).hash(&mut hasher);
         hasher.finish()
     }
@@ -433,7 +557,7 @@ fn dispatch<S: RxSink>(
     sink: &mut S,
 ) -> Result<RxVerdict, DropReason> {
     match &rx.packet.headers.kind {
-        Kind::Data(data) => qp.handle_data(rx, data, shared, sink)?,
+        Kind::Data(data) => return qp.handle_data(now, rx, data, shared, sink),
         Kind::HeaderOnly(header) if header.returned => qp.handle_returned(now, header, shared)?,
         Kind::HeaderOnly(header) => {
             return qp.handle_header(header, shared).map(RxVerdict::Bounce).inspect(|_| {
@@ -441,7 +565,7 @@ fn dispatch<S: RxSink>(
             });
         }
         Kind::Ack(ack) => {
-            let progress = Progress { emsn: ack.emsn, received: ack.received };
+            let progress = Progress { stream: ack.stream, emsn: ack.emsn, received: ack.received };
             match ack.nak {
                 None => qp.handle_ack(now, progress, shared)?,
                 Some(nak) => qp.handle_nak(now, progress, nak, shared)?,
@@ -449,7 +573,8 @@ fn dispatch<S: RxSink>(
         }
         Kind::Probe(probe) => qp.handle_probe(rx, probe),
         Kind::ProbeAck(answer) => {
-            qp.handle_ack(now, Progress { emsn: answer.emsn, received: answer.received }, shared)?;
+            let progress = Progress { stream: answer.stream, emsn: answer.emsn, received: answer.received };
+            qp.handle_ack(now, progress, shared)?;
         }
         Kind::Cnp => return Err(DropReason::Unsupported),
     }

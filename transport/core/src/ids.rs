@@ -29,6 +29,10 @@ id! {
     PdId
 }
 id! {
+    /// A shared receive queue of this endpoint.
+    SrqId
+}
+id! {
     /// A block of memory that the driver knows; the core never sees its bytes.
     RegionId
 }

@@ -32,6 +32,8 @@ pub enum RxVerdict {
     Done,
     /// Rewrite it in place and send it back.
     Bounce(BounceRewrite),
+    /// Cut it to its header first ([`dcp_wire::trim`]), then rewrite it and send it back.
+    Return(BounceRewrite),
     /// Free it; the reason is counted already.
     Drop(DropReason),
 }
@@ -41,6 +43,38 @@ pub trait RxSink {
     /// Copies `to.len` payload bytes from `payload_offset` on into `to`. Called once per segment touched, only
     /// with ranges inside a registered region.
     fn place(&mut self, payload_offset: u32, to: Segment);
+
+    /// Runs an atomic on the 8 bytes of `at`, in the host's byte order, and returns the value before. All places
+    /// called for before are done first. `at` is aligned in the peer's address space, so align regions likewise.
+    fn atomic(&mut self, at: Segment, op: AtomicOp) -> u64;
+
+    /// Stores the answer of an atomic in the 8 bytes of `at`, in the host's byte order.
+    fn store(&mut self, at: Segment, value: u64);
+}
+
+/// What an atomic does to its 8 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AtomicOp {
+    /// Replaces `compare` by `swap`, and nothing else.
+    CmpSwap {
+        /// Value it must be.
+        compare: u64,
+        /// Value it becomes then.
+        swap: u64,
+    },
+    /// Adds, modulo 2^64.
+    FetchAdd(u64),
+}
+
+impl AtomicOp {
+    /// The value after, given the one before.
+    pub const fn apply(self, before: u64) -> u64 {
+        match self {
+            Self::CmpSwap { compare, swap } if compare == before => swap,
+            Self::CmpSwap { .. } => before,
+            Self::FetchAdd(add) => before.wrapping_add(add),
+        }
+    }
 }
 
 /// A frame to send: its headers and the segments that make up its payload, in order.
@@ -52,6 +86,8 @@ pub struct TxFrame<'a> {
     pub payload_len: u32,
     /// Payload.
     pub segments: &'a [Segment],
+    /// Whether an ICRC of 4 bytes follows the payload; emit the headers for that much more.
+    pub icrc: bool,
 }
 
 /// Where frames go.

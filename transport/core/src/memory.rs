@@ -61,6 +61,13 @@ pub enum RegisterError {
         /// Length asked for.
         len: u64,
     },
+    /// Atomics need 8-byte alignment to mean the same in addresses and in memory.
+    Misaligned {
+        /// Address asked for.
+        va: u64,
+        /// Offset asked for.
+        offset: u64,
+    },
     /// All key slots are taken.
     TooMany {
         /// The limit.
@@ -74,6 +81,10 @@ impl core::fmt::Display for RegisterError {
             Self::Wraps { va, len } => {
                 write!(f, "a region of {len} bytes at {va:#x} passes the end of the address space")
             }
+            Self::Misaligned { va, offset } => write!(
+                f,
+                "address {va:#x} and offset {offset:#x} differ modulo 8, which a region with atomics may not"
+            ),
             Self::TooMany { limit } => write!(f, "{limit} memory regions are registered, which is the limit"),
         }
     }
@@ -85,7 +96,10 @@ impl core::error::Error for RegisterError {}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Need {
     LocalRead,
+    LocalWrite,
     RemoteWrite,
+    RemoteRead,
+    RemoteAtomic,
 }
 
 /// Which key an access presents.
@@ -124,6 +138,9 @@ impl Memory {
         if len > 0 && len - 1 > u64::MAX - va {
             return Err(RegisterError::Wraps { va, len });
         }
+        if attr.access.remote_atomic && !(va ^ attr.offset).is_multiple_of(8) {
+            return Err(RegisterError::Misaligned { va, offset: attr.offset });
+        }
         let slot = self.take_slot().ok_or(RegisterError::TooMany { limit: SLOTS_MAX })?;
         let entry = &mut self.slots[usize::from(slot)];
         entry.generation = (entry.generation + 2) & GENERATION_MASK;
@@ -160,6 +177,9 @@ impl Memory {
         let range = entry.range.as_ref()?;
         let (generation, allowed) = match claim.need {
             Need::LocalRead => (entry.generation, true),
+            Need::LocalWrite => (entry.generation, range.access.local_write),
+            Need::RemoteRead => (entry.generation | 1, range.access.remote_read),
+            Need::RemoteAtomic => (entry.generation | 1, range.access.remote_atomic),
             Need::RemoteWrite => (entry.generation | 1, range.access.remote_write),
         };
         let inside = va.wrapping_sub(range.va);
@@ -221,10 +241,10 @@ mod tests {
     #[test]
     fn rights_domain_and_bounds_are_checked() {
         let mut memory = Memory::new();
-        let keys = memory.register(attr(100, 10)).unwrap();
+        let keys = memory.register(MrAttr { offset: 4, ..attr(100, 10) }).unwrap();
         let read_only = MrAttr { access: Access::default(), ..attr(0, 10) };
         let read_only = memory.register(read_only).unwrap();
-        let expected = Segment { region: RegionId(3), offset: 2, len: 8 };
+        let expected = Segment { region: RegionId(3), offset: 6, len: 8 };
         assert_eq!(memory.resolve(remote(keys.rkey), 102, 8), Some(expected));
         assert_eq!(memory.resolve(remote(keys.rkey), 102, 9), None);
         assert_eq!(memory.resolve(remote(keys.rkey), 99, 1), None);

@@ -9,7 +9,7 @@ use dcp_wire::Generation;
 use crate::maps::MapId;
 use crate::mix::Mixer;
 
-/// Packed: generation 12, counter 24, expected 24 and state 3 bits; then the fingerprint, a map or a code.
+/// Packed: generation 12, counter 24, expected 24, state 3 and receive 1 bits; then the fingerprint, a map or a code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) struct Slot {
     word: u64,
@@ -32,6 +32,15 @@ pub(crate) enum SlotState {
     Complete = 3,
     /// A check failed; `detail` is the code.
     Failed = 4,
+    /// A READ or ATOMIC request, which is run when emsn reaches it.
+    Request = 5,
+}
+
+/// Operations whose packets may not meet in one message (P-2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    Write,
+    Send,
 }
 
 /// Answer of [`Slot::count`].
@@ -47,17 +56,27 @@ const GENERATION_SHIFT: u32 = 0;
 const COUNTER_SHIFT: u32 = 12;
 const EXPECTED_SHIFT: u32 = 36;
 const STATE_SHIFT: u32 = 60;
+const STATE_MASK: u64 = 7;
+/// Counting, of a SEND.
+const COUNTING_SEND: u64 = 6;
+/// Poisoned, of a SEND.
+const POISONED_SEND: u64 = 7;
+/// In the detail of a mapped slot: the message is a SEND.
+const MAPPED_SEND: u64 = 1 << 32;
+/// The message consumes a receive (the paper's CQE flag).
+const RECEIVE: u64 = 1 << 63;
 const MASK_12: u64 = (1 << 12) - 1;
 const MASK_24: u64 = (1 << 24) - 1;
 
 impl Slot {
     #[inline]
     pub(crate) const fn state(&self) -> SlotState {
-        match self.word >> STATE_SHIFT {
-            0 => SlotState::Counting,
-            1 => SlotState::Poisoned,
+        match self.word >> STATE_SHIFT & STATE_MASK {
+            0 | COUNTING_SEND => SlotState::Counting,
+            1 | POISONED_SEND => SlotState::Poisoned,
             2 => SlotState::Mapped,
             3 => SlotState::Complete,
+            5 => SlotState::Request,
             _ => SlotState::Failed,
         }
     }
@@ -85,7 +104,7 @@ impl Slot {
 
     #[inline]
     fn set_state(&mut self, state: SlotState) {
-        self.word = self.word & !(0xF << STATE_SHIFT) | (state as u64) << STATE_SHIFT;
+        self.word = self.word & !(STATE_MASK << STATE_SHIFT) | (state as u64) << STATE_SHIFT;
     }
 
     #[inline]
@@ -93,8 +112,46 @@ impl Slot {
         self.set_state(SlotState::Complete);
     }
 
+    /// The operation family of its packets; `None` while there were none.
+    #[inline]
+    pub(crate) const fn family(&self) -> Option<Family> {
+        match self.word >> STATE_SHIFT & STATE_MASK {
+            COUNTING_SEND | POISONED_SEND => Some(Family::Send),
+            2 if self.detail & MAPPED_SEND != 0 => Some(Family::Send),
+            0 if self.counter() == 0 && self.generation().get() == 0 => None,
+            _ => Some(Family::Write),
+        }
+    }
+
+    /// Notes the family at the message's first packet.
+    #[inline]
+    pub(crate) fn set_family(&mut self, family: Family) {
+        if matches!(family, Family::Send) && self.state() as u64 == 0 {
+            self.word = self.word & !(STATE_MASK << STATE_SHIFT) | COUNTING_SEND << STATE_SHIFT;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn request(&mut self) {
+        self.set_state(SlotState::Request);
+    }
+
+    /// Whether the message consumes a receive: known for a SEND from its first packet, for a WRITE from its immediate.
+    #[inline]
+    pub(crate) const fn consumes_receive(&self) -> bool {
+        self.word & RECEIVE != 0
+    }
+
+    #[inline]
+    pub(crate) fn set_consumes_receive(&mut self) {
+        self.word |= RECEIVE;
+    }
+
     pub(crate) fn poison(&mut self) {
-        self.set_state(SlotState::Poisoned);
+        match self.family() {
+            Some(Family::Send) => self.word |= POISONED_SEND << STATE_SHIFT,
+            _ => self.set_state(SlotState::Poisoned),
+        }
     }
 
     pub(crate) fn fail(&mut self, code: u8) {
@@ -107,16 +164,20 @@ impl Slot {
         self.detail as u8
     }
 
-    /// Starts counting afresh in a newer generation; what is expected stays known.
+    /// Starts counting afresh in a newer generation; what is expected and consumed, and the family, stay known.
     pub(crate) fn restart(&mut self, generation: Generation) {
-        self.word = self.word & MASK_24 << EXPECTED_SHIFT | u64::from(generation.get()) << GENERATION_SHIFT;
+        let send = matches!(self.family(), Some(Family::Send));
+        let kept = self.word & (MASK_24 << EXPECTED_SHIFT | RECEIVE);
+        let state = if send { COUNTING_SEND } else { 0 };
+        self.word = kept | state << STATE_SHIFT | u64::from(generation.get()) << GENERATION_SHIFT;
         self.detail = 0;
     }
 
     /// Hands tracking over to a map, which ignores generations.
     pub(crate) fn track_exactly(&mut self, map: MapId) {
+        let send = matches!(self.family(), Some(Family::Send));
         self.set_state(SlotState::Mapped);
-        self.detail = u64::from(map.0);
+        self.detail = u64::from(map.0) | if send { MAPPED_SEND } else { 0 };
     }
 
     /// Map of a mapped slot.

@@ -225,9 +225,11 @@ fn b7_bad_key_on_the_fifth_of_sixteen_writes_ends_in_order() {
         let rkey = if wr_id == 4 { RegionKey(good.0 ^ 0x8000_0000) } else { good };
         let request = dcp_core::SendRequest {
             wr_id,
-            op: dcp_core::SendOp::Write { remote_va: MR_VA + wr_id * 8192, rkey },
+            op: dcp_core::SendOp::Write(dcp_core::Remote { va: MR_VA + wr_id * 8192, rkey }),
             sges: &[dcp_core::Sge { va: MR_VA, len: 3000, lkey: client_lkey }],
             signalled: false,
+            solicited: false,
+            fence: false,
         };
         pair.host_mut(Side::Client).endpoint.post_send(id, &request).unwrap();
     }
@@ -251,9 +253,11 @@ fn b8_bad_local_key_fails_its_own_request_after_the_earlier_ones() {
     pair.write(Side::Client, 0, 0, WriteRange { from: 0, to: 0, len: 5000 }).unwrap();
     let request = dcp_core::SendRequest {
         wr_id: 1,
-        op: dcp_core::SendOp::Write { remote_va: MR_VA, rkey },
+        op: dcp_core::SendOp::Write(dcp_core::Remote { va: MR_VA, rkey }),
         sges: &[dcp_core::Sge { va: MR_VA, len: 10, lkey: rkey }],
         signalled: true,
+        solicited: false,
+        fence: false,
     };
     pair.host_mut(Side::Client).endpoint.post_send(id, &request).unwrap();
     pair.write(Side::Client, 0, 2, WriteRange { from: 0, to: 0, len: 1 }).unwrap();
@@ -282,9 +286,11 @@ fn b6_unsignalled_requests_hold_their_slots_until_a_signalled_one_completes() {
     let post = |pair: &mut Pair, signalled| {
         let request = dcp_core::SendRequest {
             wr_id: u64::MAX,
-            op: dcp_core::SendOp::Write { remote_va: MR_VA, rkey },
+            op: dcp_core::SendOp::Write(dcp_core::Remote { va: MR_VA, rkey }),
             sges: &[dcp_core::Sge { va: MR_VA, len: 8, lkey }],
             signalled,
+            solicited: false,
+            fence: false,
         };
         pair.host_mut(Side::Client).endpoint.post_send(id, &request)
     };

@@ -1,7 +1,7 @@
 //! One client: posts messages on its queue pairs, collects completions, checks data.
 
 use dcp::Worker;
-use dcp::core::{Completion, CqId, Operation, PostError, QpId, SendOp, SendRequest, Sge, Status};
+use dcp::core::{Completion, CqId, Operation, PostError, QpId, Remote, SendOp, SendRequest, Sge, Status};
 use dcp::dpdk::Region;
 use dcp::wire::RegionKey;
 
@@ -190,13 +190,15 @@ impl Client {
         let signalled = last || (number + 1).is_multiple_of(self.cq_mod);
         let request = SendRequest {
             wr_id: number,
-            op: SendOp::Write { remote_va: va, rkey: self.target.rkey },
+            op: SendOp::Write(Remote { va, rkey: self.target.rkey }),
             sges: &[Sge {
                 va,
                 len: u32::try_from(self.layout.size).unwrap_or(u32::MAX),
                 lkey: self.source.lkey,
             }],
             signalled,
+            solicited: false,
+            fence: false,
         };
         match self.worker.endpoint_mut().post_send(flow.qp, &request) {
             Ok(()) => {
@@ -218,6 +220,8 @@ impl Client {
             status: Status::Success,
             operation: Operation::Write,
             byte_len: 0,
+            imm: None,
+            solicited: false,
         };
         let mut batch = [blank; COMPLETIONS];
         loop {

@@ -7,7 +7,7 @@ use dcp::dpdk::memory::{MemInfo, available_bytes};
 use dcp::dpdk::{
     Clock, Eal, FabricConfig, HugePreference, Pool, PoolConfig, QueuePair, Region, create_links,
 };
-use dcp::wire::{Ipv4Addr, MacAddr, Msn, PKey};
+use dcp::wire::{Ipv4Addr, MacAddr, Msn, PKey, Ssn};
 use dcp::{Worker, WorkerConfig};
 use dcp_switch::Switch;
 use dcp_switch::pipeline::{FaultConfig, PipelineConfig, PortId, Probability};
@@ -266,8 +266,12 @@ fn connect(host: &mut Host, qp: QpId, peer: &Host, peer_qp: QpId, pkey: PKey) ->
         ip: peer_config.ip,
         service_port: peer_config.service_port,
         start_msn: Msn::ZERO,
+        start_ssn: Ssn::ZERO,
     };
     let endpoint = host.worker.endpoint_mut();
-    let connected = endpoint.modify_to_rtr(qp, peer).and_then(|()| endpoint.modify_to_rts(qp));
+    let connected = endpoint
+        .modify_to_init(qp)
+        .and_then(|()| endpoint.modify_to_rtr(qp, peer))
+        .and_then(|()| endpoint.modify_to_rts(qp));
     connected.map_err(|error| Failure::transfer(error.to_string()))
 }

@@ -1,27 +1,28 @@
 //! Frames without payload that a queue pair owes its peer: ACKs, NAKs, probes and their answers.
 
-use dcp_wire::{Ack, Kind, Nak, Probe, ProbeAck, Stream, Timestamp};
+use dcp_wire::{Ack, Kind, Nak, NakCode, Probe, ProbeAck, Stream, Timestamp};
 use smallvec::SmallVec;
 
 use super::{Qp, Shared};
 use crate::{Instant, TxFrame, TxSink};
 
-/// Restarts asked for at once; one that does not fit is left to the coarse timer.
-const RESYNCS_MAX: usize = 8;
+/// NAKs of single messages that wait at once; one that does not fit is left to the peer's timers.
+const NAKS_MAX: usize = 16;
+const STREAMS: [Stream; 2] = [Stream::Requests, Stream::Answers];
 
-/// What is owed.
+/// What is owed; pairs by [`Stream`].
 #[derive(Clone, Hash, Default, Debug)]
 pub(super) struct Pending {
     ///
-    pub(super) ack: bool,
+    pub(super) ack: [bool; 2],
     /// The fatal NAK.
     pub(super) nak: bool,
     /// T-14.
-    pub(super) probe: bool,
+    pub(super) probe: [bool; 2],
     /// t1 and t2 of the newest probe to answer.
-    pub(super) probe_ack: Option<(Timestamp, Timestamp)>,
-    /// messages to restart.
-    resyncs: SmallVec<[Nak; 2]>,
+    pub(super) probe_ack: [Option<(Timestamp, Timestamp)>; 2],
+    /// messages to send again, now or later.
+    naks: SmallVec<[(Stream, Nak); 1]>,
 }
 
 impl Pending {
@@ -29,15 +30,18 @@ impl Pending {
         *self = Self::default();
     }
 
-    pub(super) fn resync(&mut self, nak: Nak) {
-        if self.resyncs.len() < RESYNCS_MAX {
-            self.resyncs.push(nak);
+    /// A NAK of one message; once per message until it has left.
+    pub(super) fn nak_once(&mut self, stream: Stream, nak: Nak) {
+        let known = self.naks.iter().any(|(of, other)| *of == stream && other.msn == nak.msn);
+        if !known && self.naks.len() < NAKS_MAX {
+            self.naks.push((stream, nak));
         }
     }
 
     #[inline]
     fn is_empty(&self) -> bool {
-        !(self.ack || self.nak || self.probe) && self.probe_ack.is_none() && self.resyncs.is_empty()
+        let flags = self.ack[0] | self.ack[1] | self.nak | self.probe[0] | self.probe[1];
+        !flags && self.probe_ack[0].is_none() && self.probe_ack[1].is_none() && self.naks.is_empty()
     }
 }
 
@@ -58,39 +62,50 @@ impl Qp {
         while sink.capacity() > 0 {
             let Some(kind) = self.next_control(now, shared) else { return true };
             self.template.kind = kind;
-            sink.push(TxFrame { headers: &self.template, payload_len: 0, segments: &[] });
+            let icrc = self.config.icrc;
+            sink.push(TxFrame { headers: &self.template, payload_len: 0, segments: &[], icrc });
         }
         self.pending.is_empty()
     }
 
     /// NAKs first: they carry progress too.
     fn next_control(&mut self, now: Instant, shared: &mut Shared) -> Option<Kind> {
-        let stream = Stream::Requests;
-        let (emsn, received) = (self.recv.emsn(), self.received);
-        if let Some(nak) = self.next_nak() {
-            shared.counters.naks += 1;
-            return Some(Kind::Ack(Ack { stream, emsn, received, nak: Some(nak) }));
+        if let Some((stream, nak)) = self.next_nak() {
+            match nak.code {
+                NakCode::Rnr(_) => shared.counters.rnr_naks += 1,
+                _ => shared.counters.naks += 1,
+            }
+            return Some(self.ack(stream, Some(nak)));
         }
-        if let Some((t1, t2)) = self.pending.probe_ack.take() {
-            let t3 = now.timestamp();
+        STREAMS.into_iter().find_map(|stream| self.next_of_stream(now, stream, shared))
+    }
+
+    fn next_of_stream(&mut self, now: Instant, stream: Stream, shared: &mut Shared) -> Option<Kind> {
+        let index = stream as usize;
+        if let Some((t1, t2)) = self.pending.probe_ack[index].take() {
+            let (emsn, received, t3) = (self.recv_window(stream).emsn(), self.received, now.timestamp());
             return Some(Kind::ProbeAck(ProbeAck { stream, emsn, received, t1, t2, t3 }));
         }
-        if std::mem::take(&mut self.pending.ack) {
+        if std::mem::take(&mut self.pending.ack[index]) {
             shared.counters.acks += 1;
-            self.acknowledged = received;
-            return Some(Kind::Ack(Ack { stream, emsn, received, nak: None }));
+            self.acknowledged = self.received;
+            return Some(self.ack(stream, None));
         }
-        if std::mem::take(&mut self.pending.probe) {
+        if std::mem::take(&mut self.pending.probe[index]) {
             shared.counters.probes += 1;
             return Some(Kind::Probe(Probe { stream, t1: now.timestamp() }));
         }
         None
     }
 
-    fn next_nak(&mut self) -> Option<Nak> {
+    fn ack(&self, stream: Stream, nak: Option<Nak>) -> Kind {
+        Kind::Ack(Ack { stream, emsn: self.recv_window(stream).emsn(), received: self.received, nak })
+    }
+
+    fn next_nak(&mut self) -> Option<(Stream, Nak)> {
         if std::mem::take(&mut self.pending.nak) {
-            return self.last_nak;
+            return self.last_nak.map(|nak| (Stream::Requests, nak));
         }
-        self.pending.resyncs.pop()
+        self.pending.naks.pop()
     }
 }

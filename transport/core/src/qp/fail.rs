@@ -1,24 +1,33 @@
 //! The end of a queue pair: completing, flushing, and what the peer is told from then on.
 
-use dcp_wire::{Nak, NakCode};
+use dcp_wire::{Msn, Nak, NakCode};
 
-use super::send_queue::{SendOp, Wqe};
 use super::{Qp, QpState, Shared};
 use crate::{Completion, Operation, Status};
 
 impl Qp {
+    /// Completes, in posting order, every request that is acknowledged and answered.
+    #[inline]
+    pub(super) fn complete_ready(&mut self, shared: &mut Shared) {
+        while self.queue.can_complete() {
+            self.complete_oldest(Status::Success, shared);
+        }
+    }
+
     /// Completes the oldest work request. Failures complete even when unsignalled.
     #[inline]
-    pub(super) fn complete_oldest(&mut self, status: Status, shared: &mut Shared) {
-        let wqe = self.queue.at(0);
-        let signalled = wqe.signalled || status != Status::Success;
+    fn complete_oldest(&mut self, status: Status, shared: &mut Shared) {
+        let wqe = self.queue.oldest();
+        let signalled = wqe.flags.signalled || status != Status::Success;
         if signalled {
             let completion = Completion {
                 wr_id: wqe.wr_id,
                 qp: self.id,
                 status,
-                operation: operation_of(wqe),
+                operation: wqe.op.operation(),
                 byte_len: wqe.len,
+                imm: None,
+                solicited: false,
             };
             shared.complete(self.config.send_cq, completion);
         }
@@ -28,15 +37,24 @@ impl Qp {
     /// The oldest work request fails with `status`; the rest is flushed and the queue pair goes to Error.
     #[cold]
     pub(super) fn fail_oldest(&mut self, status: Status, shared: &mut Shared) {
-        if self.queue.outstanding() > 0 {
+        self.fail_at(self.oldest_msn(), status, shared);
+    }
+
+    /// The request of message `msn` fails with `status`; the others are flushed and the queue pair goes to Error.
+    #[cold]
+    pub(super) fn fail_at(&mut self, msn: Msn, status: Status, shared: &mut Shared) {
+        let offender = msn.index_in(self.oldest_msn(), self.queue.outstanding());
+        for steps in 0..self.queue.outstanding() {
+            let status = if Some(steps) == offender { status } else { Status::Flushed };
             self.complete_oldest(status, shared);
         }
-        let own_fault = Nak {
-            code: NakCode::RemoteOperational,
-            msn: self.recv.emsn(),
-            generation: self.recv.slot(self.recv.emsn()).generation(),
-        };
-        self.enter_error(own_fault, shared);
+        self.enter_error(self.own_fault(), shared);
+    }
+
+    /// What the peer hears when the fault is not its own.
+    pub(super) fn own_fault(&self) -> Nak {
+        let emsn = self.recv.emsn();
+        Nak { code: NakCode::RemoteOperational, msn: emsn, generation: self.recv.slot(emsn).generation() }
     }
 
     /// The queue pair goes to Error; its peer hears `nak` from now on.
@@ -45,10 +63,14 @@ impl Qp {
         self.state = QpState::Error;
         self.last_nak = Some(nak);
         self.pending.clear();
-        self.retrans.clear();
+        self.requests.clear();
+        self.answers.clear();
+        self.rnr.clear();
         self.in_flight.clear();
-        self.window.clear();
+        self.unanswered = 0;
         self.recv.clear(&mut shared.maps);
+        self.recv_answers.clear(&mut shared.maps);
+        self.peer_requests.fill(None);
         self.flush(shared);
     }
 
@@ -58,11 +80,29 @@ impl Qp {
             self.complete_oldest(Status::Flushed, shared);
         }
         self.queue.restart_empty();
+        while let Some(receive) = self.recv_queue.drain() {
+            self.complete_failed(receive.wr_id, Status::Flushed, shared);
+        }
     }
-}
 
-const fn operation_of(wqe: &Wqe) -> Operation {
-    match wqe.op {
-        SendOp::Write { .. } => Operation::Write,
+    /// The receive of the message at emsn fails.
+    #[cold]
+    pub(super) fn fail_receive(&mut self, status: Status, shared: &mut Shared) {
+        if let Some(receive) = self.recv_queue.take_next() {
+            self.complete_failed(receive.wr_id, status, shared);
+        }
+    }
+
+    fn complete_failed(&mut self, wr_id: u64, status: Status, shared: &mut Shared) {
+        let completion = Completion {
+            wr_id,
+            qp: self.id,
+            status,
+            operation: Operation::Receive,
+            byte_len: 0,
+            imm: None,
+            solicited: false,
+        };
+        shared.complete(self.config.recv_cq, completion);
     }
 }

@@ -1,5 +1,6 @@
 //! One queue pair: its state, its commands, and the parts that do the work.
 
+mod answer;
 mod control;
 mod fail;
 mod in_flight;
@@ -7,19 +8,27 @@ mod message;
 mod post;
 mod progress;
 mod receive;
+mod recv_queue;
 mod recv_window;
+mod respond;
 mod retrans;
+mod rnr;
 mod send_queue;
+mod send_stream;
+mod state;
 mod timer;
 mod transmit;
 
 use std::hash::{Hash, Hasher};
 
-use dcp_wire::{Headers, Kind, Nak, PKey, Packet, Path, Qpn};
+use dcp_wire::{Headers, Kind, Msn, Nak, PKey, Packet, Path, Qpn, Ssn, Stream};
 
-pub use post::{PostError, SendRequest, Sge};
+pub(crate) use post::make_receive;
+pub use post::{PostError, RecvRequest, SendRequest, Sge};
 pub(crate) use progress::Progress;
-pub use send_queue::SendOp;
+pub(crate) use recv_queue::Srq;
+pub use send_queue::{Remote, SendOp};
+pub use state::{ModifyError, QpState};
 pub(crate) use timer::TimerAction;
 pub(crate) use transmit::TurnEnd;
 
@@ -27,47 +36,19 @@ use crate::completion::Cq;
 use crate::maps::MapPool;
 use crate::memory::Memory;
 use crate::{Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, Peer, QpConfig, QpId};
+use answer::{Answer, PeerRequest};
 use control::Pending;
 use in_flight::InFlight;
-use message::SendWindow;
+use recv_queue::RecvQueue;
 use recv_window::RecvWindow;
-use retrans::RetransQ;
+use rnr::Rnr;
 use send_queue::SendQueue;
+use send_stream::SendStream;
 
-/// IP length of a WRITE packet beyond its payload: headers 73 − Ethernet 14.
-pub(crate) const WRITE_IP_OVERHEAD: u32 = 59;
-/// The same for the packet with the most headers that is not a request (WRITE with immediate).
+/// Most bytes of IP length that a data packet has beyond a full payload: a WRITE with immediate.
 const IP_OVERHEAD_MAX: u32 = 66;
-
-/// State of a queue pair, as in verbs.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum QpState {
-    /// Created; takes no frames.
-    Init,
-    /// Ready to receive: also answers.
-    Rtr,
-    /// Ready to send.
-    Rts,
-    /// Failed: work requests are flushed, the peer is told.
-    Error,
-}
-
-/// A state change that verbs do not allow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ModifyError {
-    /// State the queue pair is in.
-    pub from: QpState,
-    /// State asked for.
-    pub to: QpState,
-}
-
-impl core::fmt::Display for ModifyError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "a queue pair cannot go from {:?} to {:?}", self.from, self.to)
-    }
-}
-
-impl core::error::Error for ModifyError {}
+/// Bytes of an ICRC.
+const ICRC_LEN: u32 = 4;
 
 /// What queue pairs of an endpoint share.
 #[derive(Clone, Debug)]
@@ -76,6 +57,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     pub(crate) maps: MapPool,
     pub(crate) cqs: Vec<Cq>,
+    pub(crate) srqs: Vec<Srq>,
     pub(crate) counters: Counters,
 }
 
@@ -104,31 +86,26 @@ pub(crate) struct Qp {
     pub(crate) ready: bool,
     /// On the endpoint's list of queue pairs with control frames to send.
     pub(crate) control_listed: bool,
-    config: QpConfig,
     /// Coarse timeout in nanoseconds; `u64::MAX` = never.
     timeout_ns: u64,
     /// Largest IP length of a data packet: `awin` must have room for it.
     full_packet: u32,
     /// Headers of the next frame; only `kind` changes between frames.
     template: Headers,
-    peer: Option<Peer>,
     // Sender half.
-    window: SendWindow,
+    requests: SendStream,
     queue: SendQueue,
-    retrans: RetransQ,
+    /// SSN of the next two-sided message to enter the window.
+    next_ssn: Ssn,
+    /// READs and ATOMICs in the window or acknowledged whose answers are not complete (T-15).
+    unanswered: u32,
     in_flight: InFlight,
-    /// Coarse expiries since `una` moved.
-    expiries: u8,
-    /// Expiries in silence while only the window held packets back.
-    silences: u8,
-    /// Last expiry of the coarse timer.
-    expired: Instant,
     /// Last time anything came from the peer.
     heard: Instant,
-    /// Last probe.
-    probed: Instant,
+    rnr: Rnr,
     // Receiver half.
     recv: RecvWindow,
+    recv_queue: RecvQueue,
     /// IP bytes of data packets received, modulo 2^32.
     received: u32,
     /// `received` when the last ACK left.
@@ -136,52 +113,53 @@ pub(crate) struct Qp {
     pending: Pending,
     /// What a queue pair in Error answers.
     last_nak: Option<Nak>,
+    // READ and ATOMIC, both ways.
+    /// Answers that this side sends.
+    answers: SendStream,
+    /// What they carry, by MSN.
+    answer_ring: Box<[Answer]>,
+    /// Answers that come from the peer.
+    recv_answers: RecvWindow,
+    /// READs and ATOMICs of the peer that wait for emsn, by MSN.
+    peer_requests: Box<[Option<PeerRequest>]>,
+    config: QpConfig,
+    peer: Option<Peer>,
 }
 
 impl Qp {
     pub(crate) fn new(id: QpId, qpn: Qpn, config: QpConfig, shared: &Shared) -> Self {
-        let own = &shared.config;
+        let icrc_len = if config.icrc { ICRC_LEN } else { 0 };
+        let answers = config.max_rd_atomic.next_power_of_two();
+        let slots = if config.max_rd_atomic > 0 { config.window } else { 0 };
+        let retrans_max = config.retrans_max as usize;
         let mut qp = Self {
             id,
             qpn,
-            state: QpState::Init,
+            state: QpState::Reset,
             ready: false,
             control_listed: false,
-            config,
             timeout_ns: config.timeout_ns().unwrap_or(u64::MAX),
-            full_packet: config.mtu + IP_OVERHEAD_MAX,
-            template: Headers {
-                path: Path {
-                    src_mac: own.mac,
-                    dst_mac: dcp_wire::MacAddr::default(),
-                    vlan: None,
-                    src_ip: own.ip,
-                    dst_ip: dcp_wire::Ipv4Addr::UNSPECIFIED,
-                    src_port: 0,
-                    dst_port: 0,
-                    class: config.class,
-                    ecn: dcp_wire::Ecn::Ect0,
-                    ttl: 64,
-                },
-                dest_qpn: Qpn::default(),
-                pkey: PKey::default(),
-                kind: Kind::Cnp,
-            },
-            peer: None,
-            window: SendWindow::new(config.window, config.start_msn),
+            full_packet: config.mtu + IP_OVERHEAD_MAX + icrc_len,
+            template: template(&shared.config, &config),
+            requests: SendStream::new(config.window, config.start_msn, retrans_max),
             queue: SendQueue::new(config.send_depth),
-            retrans: RetransQ::new(config.retrans_max as usize),
+            next_ssn: config.start_ssn,
+            unanswered: 0,
             in_flight: InFlight::default(),
-            expiries: 0,
-            silences: 0,
-            expired: Instant::ZERO,
             heard: Instant::ZERO,
-            probed: Instant::ZERO,
+            rnr: Rnr::new(retrans_max),
             recv: RecvWindow::new(config.window),
+            recv_queue: RecvQueue::new(config.recv_depth as usize, config.srq),
             received: 0,
             acknowledged: 0,
             pending: Pending::default(),
             last_nak: None,
+            answers: SendStream::new(answers, config.start_msn, retrans_max),
+            answer_ring: vec![Answer::NOTHING; answers as usize].into(),
+            recv_answers: RecvWindow::new(answers),
+            peer_requests: vec![None; slots as usize].into(),
+            config,
+            peer: None,
         };
         qp.change_path(0);
         qp
@@ -189,31 +167,8 @@ impl Qp {
 
     /// T-18: a source port of the ephemeral range, by queue pair and `attempt`.
     fn change_path(&mut self, attempt: u64) {
-        let entropy = Mixer::mix(u64::from(self.qpn.get()) << 32 | attempt);
+        let entropy = Mixer::mix(u64::from(self.qpn.get()) << 32 ^ attempt);
         self.template.path.src_port = 0xC000 | (entropy & 0x3FFF) as u16;
-    }
-
-    pub(crate) fn enter_rtr(&mut self, peer: Peer) -> Result<(), ModifyError> {
-        self.check_change(QpState::Init, QpState::Rtr)?;
-        self.peer = Some(peer);
-        self.template.path.dst_mac = peer.mac;
-        self.template.path.dst_ip = peer.ip;
-        self.template.path.dst_port = peer.service_port;
-        self.template.dest_qpn = peer.qpn;
-        self.template.pkey = peer.pkey;
-        self.recv.start(peer.start_msn);
-        self.state = QpState::Rtr;
-        Ok(())
-    }
-
-    pub(crate) fn enter_rts(&mut self) -> Result<(), ModifyError> {
-        self.check_change(QpState::Rtr, QpState::Rts)?;
-        self.state = QpState::Rts;
-        Ok(())
-    }
-
-    fn check_change(&self, from: QpState, to: QpState) -> Result<(), ModifyError> {
-        if self.state == from { Ok(()) } else { Err(ModifyError { from: self.state, to }) }
     }
 
     /// P-2, as far as it needs the queue pair.
@@ -226,15 +181,45 @@ impl Qp {
         if headers.path.src_ip != self.template.path.dst_ip {
             return Err(DropReason::WrongSource);
         }
-        if self.state == QpState::Init { Err(DropReason::WrongState) } else { Ok(()) }
+        if self.state.takes_frames() { Ok(()) } else { Err(DropReason::WrongState) }
     }
 
-    pub(crate) const fn state(&self) -> QpState {
-        self.state
+    #[inline]
+    fn stream(&self, stream: Stream) -> &SendStream {
+        match stream {
+            Stream::Requests => &self.requests,
+            Stream::Answers => &self.answers,
+        }
+    }
+
+    #[inline]
+    fn stream_mut(&mut self, stream: Stream) -> &mut SendStream {
+        match stream {
+            Stream::Requests => &mut self.requests,
+            Stream::Answers => &mut self.answers,
+        }
+    }
+
+    #[inline]
+    fn recv_window(&self, stream: Stream) -> &RecvWindow {
+        match stream {
+            Stream::Requests => &self.recv,
+            Stream::Answers => &self.recv_answers,
+        }
+    }
+
+    /// MSN of the oldest work request that is not completed.
+    #[inline]
+    fn oldest_msn(&self) -> Msn {
+        Msn::from_low_bits(self.requests.window.una.get().wrapping_sub(self.queue.awaiting()))
     }
 
     pub(crate) const fn qpn(&self) -> Qpn {
         self.qpn
+    }
+
+    pub(crate) const fn config(&self) -> &QpConfig {
+        &self.config
     }
 
     pub(crate) const fn peer(&self) -> Option<&Peer> {
@@ -249,25 +234,48 @@ impl Qp {
         self.queue.outstanding()
     }
 
+    pub(crate) fn receives(&self) -> usize {
+        self.recv_queue.len()
+    }
+
+    pub(crate) const fn next_send_slot(&self) -> u32 {
+        self.queue.next_slot()
+    }
+
+    /// Whether it owes the peer answers.
+    pub(crate) const fn owes_answers(&self) -> bool {
+        !self.answers.window.is_empty()
+    }
+
     /// Hashes what decides its future: ages instead of times, no statistics, no lazily armed timers.
     pub(crate) fn state_hash<H: Hasher>(&self, now: Instant, hasher: &mut H) {
-        let age = |then: Instant| now.since(then);
         (self.id, self.state, self.ready, self.control_listed).hash(hasher);
-        (self.window.una, self.window.next, self.window.cursor).hash(hasher);
-        for steps in 0..self.window.len() {
-            let message = *self.window.message(self.window.una.plus(steps));
-            message::Message { life: Instant::from_ns(age(message.life)), ..message }.hash(hasher);
-        }
-        (&self.queue, &self.retrans, &self.in_flight).hash(hasher);
-        (
-            self.expiries,
-            self.silences,
-            age(self.heard),
-            age(self.probed),
-            self.heard <= self.expired,
-            self.template.path.src_port,
-        )
-            .hash(hasher);
-        (&self.recv, self.received, self.acknowledged, &self.pending, &self.last_nak).hash(hasher);
+        self.requests.state_hash(now, self.heard, hasher);
+        self.answers.state_hash(now, self.heard, hasher);
+        self.rnr.state_hash(now, hasher);
+        (&self.queue, self.next_ssn, self.unanswered, &self.in_flight).hash(hasher);
+        (now.since(self.heard), self.template.path.src_port).hash(hasher);
+        (&self.recv, &self.recv_queue, self.received, self.acknowledged, &self.pending).hash(hasher);
+        (&self.last_nak, &self.answer_ring, &self.recv_answers, &self.peer_requests).hash(hasher);
+    }
+}
+
+fn template(own: &EndpointConfig, config: &QpConfig) -> Headers {
+    Headers {
+        path: Path {
+            src_mac: own.mac,
+            dst_mac: dcp_wire::MacAddr::default(),
+            vlan: None,
+            src_ip: own.ip,
+            dst_ip: dcp_wire::Ipv4Addr::UNSPECIFIED,
+            src_port: 0,
+            dst_port: 0,
+            class: config.class,
+            ecn: dcp_wire::Ecn::Ect0,
+            ttl: dcp_wire::TTL,
+        },
+        dest_qpn: Qpn::default(),
+        pkey: PKey::default(),
+        kind: Kind::Cnp,
     }
 }

@@ -1,18 +1,21 @@
-//! Posting work requests.
+//! Posting work requests and receives.
 
 use dcp_wire::RegionKey;
 
-use super::send_queue::{SegmentList, SendOp};
+use super::recv_queue::{Arrived, Receive};
+use super::send_queue::{SegmentList, SendOp, WqeFlags};
 use super::{Qp, QpState, Shared};
-use crate::memory::{Claim, Need};
-use crate::{Segment, Status};
+use crate::memory::{Claim, Memory, Need};
+use crate::{PdId, Segment, Status};
 
 /// Scatter/gather elements of one work request.
 const SGES_MAX: usize = 16;
 /// Bytes of one message.
 const MESSAGE_MAX: u64 = 1 << 31;
+/// Bytes of an atomic.
+const ATOMIC_LEN: u32 = 8;
 
-/// One element of a gather list.
+/// One element of a gather or scatter list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Sge {
     /// Address in a registered range.
@@ -30,16 +33,36 @@ pub struct SendRequest<'a> {
     pub wr_id: u64,
     /// What to do.
     pub op: SendOp,
-    /// Where the bytes are; at most 16 elements.
+    /// Where the bytes are, or where an answer goes; at most 16 elements.
     pub sges: &'a [Sge],
     /// Whether success makes a completion. Failure always does.
     pub signalled: bool,
+    /// Asks the peer's application for a solicited event.
+    pub solicited: bool,
+    /// Waits for everything before it, answers included (T-16).
+    pub fence: bool,
+}
+
+impl<'a> SendRequest<'a> {
+    /// A signalled request without further flags.
+    pub const fn new(wr_id: u64, op: SendOp, sges: &'a [Sge]) -> Self {
+        Self { wr_id, op, sges, signalled: true, solicited: false, fence: false }
+    }
+}
+
+/// A receive work request.
+#[derive(Clone, Copy, Debug)]
+pub struct RecvRequest<'a> {
+    /// Comes back in the completion, any value.
+    pub wr_id: u64,
+    /// Where the bytes go; at most 16 elements.
+    pub sges: &'a [Sge],
 }
 
 /// Why a work request was not taken. Nothing of it was queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PostError {
-    /// The send queue is full.
+    /// The queue is full.
     QueueFull {
         /// Its depth.
         depth: u32,
@@ -58,20 +81,24 @@ pub enum PostError {
         /// The limit.
         limit: u64,
     },
-    /// The queue pair is not connected yet.
+    /// The queue pair's state does not take it.
     NotReady {
         /// Its state.
         state: QpState,
     },
-    /// No such queue pair.
-    UnknownQp,
+    /// A READ or ATOMIC on a queue pair that was set up without them (`max_rd_atomic` 0).
+    NoReads,
+    /// A receive posted to a queue pair that takes its receives from a shared queue.
+    SharedQueue,
+    /// No such queue pair, or no such shared queue.
+    UnknownQueue,
 }
 
 impl core::fmt::Display for PostError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match *self {
             Self::QueueFull { depth } => {
-                write!(f, "the send queue of {depth} is full; poll completions before posting more")
+                write!(f, "the queue of {depth} is full; poll completions before posting more")
             }
             Self::TooManySges { count, limit } => {
                 write!(f, "{count} scatter/gather elements; at most {limit} are allowed")
@@ -79,8 +106,16 @@ impl core::fmt::Display for PostError {
             Self::MessageTooLong { len, limit } => {
                 write!(f, "a message of {len} bytes; at most {limit} are allowed")
             }
-            Self::NotReady { state } => write!(f, "the queue pair is in state {state:?}; connect it first"),
-            Self::UnknownQp => write!(f, "no such queue pair"),
+            Self::NotReady { state } => {
+                write!(f, "the queue pair is in state {state:?}, which takes no such request")
+            }
+            Self::NoReads => {
+                write!(f, "the queue pair was set up with max_rd_atomic 0: no READs and no ATOMICs")
+            }
+            Self::SharedQueue => {
+                write!(f, "the queue pair takes receives from a shared queue; post them there")
+            }
+            Self::UnknownQueue => write!(f, "no such queue pair or shared queue"),
         }
     }
 }
@@ -96,25 +131,30 @@ impl Qp {
         if !matches!(self.state, QpState::Rts | QpState::Error) {
             return Err(PostError::NotReady { state: self.state });
         }
+        if request.op.is_answered() && self.config.max_rd_atomic == 0 {
+            return Err(PostError::NoReads);
+        }
         let len = check_lengths(request.sges)?;
         if self.queue.is_full() {
             return Err(PostError::QueueFull { depth: self.queue.depth() });
         }
-        let pd = self.config.pd;
+        let need = if request.op.is_answered() { Need::LocalWrite } else { Need::LocalRead };
+        let claim = Claim { pd: self.config.pd, key: RegionKey(0), need };
         let wqe = self.queue.vacant();
         wqe.wr_id = request.wr_id;
         wqe.op = request.op;
         wqe.len = len;
-        wqe.packets = len.div_ceil(self.config.mtu).max(1);
-        wqe.signalled = request.signalled;
-        wqe.fault = None;
-        wqe.segments.clear();
-        for sge in request.sges.iter().filter(|sge| sge.len > 0) {
-            let claim = Claim { pd, key: sge.lkey, need: Need::LocalRead };
-            match shared.memory.resolve(claim, sge.va, sge.len) {
-                Some(segment) => wqe.segments.push(segment),
-                None => wqe.fault = Some(Status::LocalProtection),
-            }
+        wqe.packets = if request.op.is_answered() { 1 } else { len.div_ceil(self.config.mtu).max(1) };
+        wqe.flags = WqeFlags {
+            signalled: request.signalled,
+            solicited: request.solicited,
+            fence: request.fence,
+            answered: false,
+        };
+        wqe.fault = resolve(&shared.memory, claim, request.sges, &mut wqe.segments);
+        let one_of_eight = matches!(wqe.segments[..], [Segment { len: ATOMIC_LEN, .. }]);
+        if request.op.is_atomic() && wqe.fault.is_none() && !one_of_eight {
+            wqe.fault = Some(Status::LocalLength);
         }
         self.queue.commit();
         if self.state == QpState::Error {
@@ -122,6 +162,54 @@ impl Qp {
         }
         Ok(())
     }
+
+    pub(crate) fn post_recv(
+        &mut self,
+        request: &RecvRequest<'_>,
+        shared: &mut Shared,
+    ) -> Result<(), PostError> {
+        if self.state == QpState::Reset {
+            return Err(PostError::NotReady { state: self.state });
+        }
+        if self.recv_queue.srq.is_some() {
+            return Err(PostError::SharedQueue);
+        }
+        if self.recv_queue.is_full() {
+            return Err(PostError::QueueFull { depth: self.config.recv_depth });
+        }
+        let receive = make_receive(request, self.config.pd, &shared.memory)?;
+        self.recv_queue.post(receive);
+        if self.state == QpState::Error {
+            self.flush(shared);
+        }
+        Ok(())
+    }
+}
+
+/// A receive with its scatter list resolved.
+pub(crate) fn make_receive(
+    request: &RecvRequest<'_>,
+    pd: PdId,
+    memory: &Memory,
+) -> Result<Receive, PostError> {
+    let capacity = check_lengths(request.sges)?;
+    let claim = Claim { pd, key: RegionKey(0), need: Need::LocalWrite };
+    let mut segments = SegmentList::new();
+    let fault = resolve(memory, claim, request.sges, &mut segments);
+    Ok(Receive { wr_id: request.wr_id, segments, capacity, fault, arrived: Arrived::NOTHING })
+}
+
+/// Keys are resolved once per request, not per packet. `Some`: an element is not what it claims.
+fn resolve(memory: &Memory, claim: Claim, sges: &[Sge], segments: &mut SegmentList) -> Option<Status> {
+    segments.clear();
+    let mut fault = None;
+    for sge in sges.iter().filter(|sge| sge.len > 0) {
+        match memory.resolve(Claim { key: sge.lkey, ..claim }, sge.va, sge.len) {
+            Some(segment) => segments.push(segment),
+            None => fault = Some(Status::LocalProtection),
+        }
+    }
+    fault
 }
 
 fn check_lengths(sges: &[Sge]) -> Result<u32, PostError> {
@@ -135,10 +223,9 @@ fn check_lengths(sges: &[Sge]) -> Result<u32, PostError> {
     }
 }
 
-/// The segments of `[from, from + len)` of a gather list.
+/// The pieces of `[from, from + len)` of a gather or scatter list, in order.
 #[inline]
-pub(super) fn gather(segments: &[Segment], from: u32, len: u32, out: &mut SegmentList) {
-    out.clear();
+pub(super) fn pieces(segments: &[Segment], from: u32, len: u32, mut each: impl FnMut(Segment)) {
     let (mut skip, mut left) = (from, len);
     for segment in segments {
         if left == 0 {
@@ -149,7 +236,7 @@ pub(super) fn gather(segments: &[Segment], from: u32, len: u32, out: &mut Segmen
             continue;
         }
         let take = left.min(segment.len - skip);
-        out.push(Segment { region: segment.region, offset: segment.offset + u64::from(skip), len: take });
+        each(Segment { region: segment.region, offset: segment.offset + u64::from(skip), len: take });
         left -= take;
         skip = 0;
     }

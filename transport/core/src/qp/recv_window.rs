@@ -62,7 +62,9 @@ impl RecvWindow {
         }
         let slot = self.slot(name.msn);
         match slot.state() {
-            SlotState::Complete | SlotState::Failed => Admission::Drop(DropReason::Settled),
+            SlotState::Complete | SlotState::Failed | SlotState::Request => {
+                Admission::Drop(DropReason::Settled)
+            }
             SlotState::Mapped => Admission::Take,
             _ if name.generation.is_newer_than(slot.generation()) => Admission::Restart(name.generation),
             _ if name.generation != slot.generation() => Admission::Drop(DropReason::OldGeneration),
@@ -89,21 +91,19 @@ impl RecvWindow {
     /// steps over a complete message at `emsn`. False: there is none.
     #[inline]
     pub(super) fn advance(&mut self) -> bool {
-        let emsn = self.emsn;
-        let slot = self.slot_mut(emsn);
-        if slot.state() != SlotState::Complete {
-            return false;
+        let complete = self.slot(self.emsn).state() == SlotState::Complete;
+        if complete {
+            self.step();
         }
-        *slot = Slot::default();
-        self.emsn = emsn.next();
-        true
+        complete
     }
 
-    /// Code of a failed message at `emsn`.
+    /// Steps over the message at `emsn`, whatever it is.
     #[inline]
-    pub(super) fn failure(&self) -> Option<(u8, Generation)> {
-        let slot = self.slot(self.emsn);
-        (slot.state() == SlotState::Failed).then(|| (slot.failure(), slot.generation()))
+    pub(super) fn step(&mut self) {
+        let emsn = self.emsn;
+        *self.slot_mut(emsn) = Slot::default();
+        self.emsn = emsn.next();
     }
 
     /// Gives every map back: the queue pair failed.

@@ -37,6 +37,18 @@ impl RetransQ {
         self.entries.is_empty()
     }
 
+    /// Moves the entries that `chosen` picks to the end of `to`, as far as that has room; the rest keeps its order.
+    #[cold]
+    pub(super) fn move_to(&mut self, to: &mut Self, mut chosen: impl FnMut(PacketName) -> bool) {
+        self.entries.retain(|&entry| {
+            let moves = to.entries.len() < to.max && chosen(unpack(entry));
+            if moves {
+                to.entries.push_back(entry);
+            }
+            !moves
+        });
+    }
+
     pub(super) fn clear(&mut self) {
         self.entries.clear();
     }

@@ -1,6 +1,10 @@
-//! Time on the sender half: the coarse timer with its generations (T-8) and probes (T-14).
+//! Time on the sender half: the coarse timer with its generations (T-8), probes (T-14), answers that do not come
+//! (T-15), the end of an RNR wait (T-10).
 
-use super::{Qp, QpState, Shared};
+use dcp_wire::Stream;
+
+use super::send_stream::SendStream;
+use super::{Qp, Shared};
 use crate::{Instant, Status};
 
 /// What a timer made due.
@@ -8,90 +12,151 @@ use crate::{Instant, Status};
 pub(crate) enum TimerAction {
     /// Nothing to send.
     Nothing,
-    /// Control frames wait.
-    Control,
-    /// Data waits, and perhaps control.
-    Data,
+    /// Something to send.
+    Send,
 }
 
 impl Qp {
     /// The next moment at which this queue pair has to act, if nothing else happens.
     #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        if self.window.is_empty() || self.timeout_ns == u64::MAX || self.state != QpState::Rts {
+        if !self.state.is_live() {
             return None;
         }
-        let life = self.window.message(self.window.una).life;
-        Some(life.after(self.timeout_ns).min(self.probe_deadline(life)))
+        let wait = self.rnr.until();
+        if self.timeout_ns == u64::MAX {
+            return wait;
+        }
+        let requests = self.stream_deadline(&self.requests);
+        let answers = self.stream_deadline(&self.answers);
+        let unanswered = (self.unanswered > 0).then(|| self.probe_deadline(&self.requests, Instant::ZERO));
+        [requests, answers, unanswered, wait].into_iter().flatten().min()
+    }
+
+    fn stream_deadline(&self, stream: &SendStream) -> Option<Instant> {
+        if stream.window.is_empty() {
+            return None;
+        }
+        let life = stream.window.message(stream.window.una).life;
+        Some(life.after(self.timeout_ns).min(self.probe_deadline(stream, life)))
     }
 
     /// T-14: silence is counted from whatever came or left last.
-    fn probe_deadline(&self, life: Instant) -> Instant {
-        life.max(self.heard).max(self.probed).after(self.timeout_ns / 4)
+    fn probe_deadline(&self, stream: &SendStream, life: Instant) -> Instant {
+        life.max(self.heard).max(stream.probed).after(self.timeout_ns / 4)
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared) -> TimerAction {
-        if self.deadline().is_none_or(|deadline| deadline > now) {
-            return TimerAction::Nothing;
+        let mut acted = self.end_wait(now);
+        if self.timeout_ns == u64::MAX {
+            return if acted { TimerAction::Send } else { TimerAction::Nothing };
         }
-        let life = self.window.message(self.window.una).life;
-        if life.after(self.timeout_ns) <= now {
-            self.expire(now, shared)
-        } else {
-            self.ask(now);
-            TimerAction::Control
+        for stream in [Stream::Requests, Stream::Answers] {
+            if self.state.is_live() && self.stream_deadline(self.stream(stream)).is_some_and(|due| due <= now)
+            {
+                acted |= self.handle_stream_timeout(now, stream, shared);
+            }
         }
+        if self.state.is_live() && self.unanswered > 0 {
+            acted |= self.handle_silence(now, shared);
+        }
+        if acted { TimerAction::Send } else { TimerAction::Nothing }
     }
 
-    fn ask(&mut self, now: Instant) {
-        self.probed = now;
-        self.pending.probe = true;
+    fn handle_stream_timeout(&mut self, now: Instant, stream: Stream, shared: &mut Shared) -> bool {
+        let window = &self.stream(stream).window;
+        if window.message(window.una).life.after(self.timeout_ns) <= now {
+            return self.expire(now, stream, shared);
+        }
+        self.ask(now, stream);
+        true
     }
 
-    /// T-8: the coarse timer of the oldest message ran out.
-    fn expire(&mut self, now: Instant, shared: &mut Shared) -> TimerAction {
-        let una = self.window.una;
-        let silent = self.heard <= self.expired;
-        self.expired = now;
-        let unsent = self.window.message(una).has_unsent();
-        if unsent && self.may_send() {
-            // It waits for its turn: time stands still.
-            self.window.message_mut(una).life = now;
-            return TimerAction::Data;
-        }
-        if self.gives_up(unsent, silent) {
+    /// T-15: READs and ATOMICs wait for answers, and nothing comes at all.
+    fn handle_silence(&mut self, now: Instant, shared: &mut Shared) -> bool {
+        let patience = self.timeout_ns.saturating_mul(u64::from(self.config.retry_cnt) + 1);
+        if self.heard.after(patience) <= now && self.requests.window.is_empty() {
             self.fail_oldest(Status::RetryExceeded, shared);
-            return TimerAction::Nothing;
+            return false;
+        }
+        let due = self.probe_deadline(&self.requests, Instant::ZERO) <= now;
+        if due {
+            self.ask(now, Stream::Requests);
+        }
+        due
+    }
+
+    fn ask(&mut self, now: Instant, stream: Stream) {
+        self.stream_mut(stream).probed = now;
+        self.pending.probe[stream as usize] = true;
+    }
+
+    /// T-8: the coarse timer of a stream's oldest message ran out. True: there is something to send.
+    fn expire(&mut self, now: Instant, stream: Stream, shared: &mut Shared) -> bool {
+        let (may_send, held) = (self.may_send(), stream == Stream::Requests && self.is_held(0));
+        let heard = self.heard;
+        let sender = self.stream_mut(stream);
+        let una = sender.window.una;
+        let silent = heard <= sender.expired;
+        let unsent = sender.window.message(una).has_unsent();
+        if held || (unsent && may_send) {
+            // It waits for its turn, or for a receive: time stands still.
+            sender.window.message_mut(una).life = now;
+            return true;
+        }
+        sender.expired = now;
+        if self.gives_up(stream, unsent, silent) {
+            self.give_up(stream, shared);
+            return false;
         }
         self.in_flight.forget();
         if unsent {
             // Only the window holds packets back: what fills it is taken for lost, and the peer is asked.
             shared.counters.window_timeouts += 1;
-            self.window.message_mut(una).life = now;
-            self.ask(now);
+            self.stream_mut(stream).window.message_mut(una).life = now;
+            self.ask(now, stream);
         } else {
             shared.counters.timeouts += 1;
-            self.window.restart(una, now);
-            self.change_path(u64::from(self.expiries) << 24 | u64::from(una.get()));
+            let expiries = self.stream(stream).expiries;
+            self.stream_mut(stream).window.restart(una, now);
+            self.change_path(u64::from(expiries) << 24 | u64::from(una.get()));
         }
-        TimerAction::Data
+        true
     }
 
     /// Expiries of a message that was sent whole count until `una` moves (T-8). Of one that the window still holds
     /// back only those count that follow each other in silence: else a dead peer would be asked once per window of
     /// a long message, for minutes.
-    fn gives_up(&mut self, unsent: bool, silent: bool) -> bool {
-        let count = if unsent { &mut self.silences } else { &mut self.expiries };
+    fn gives_up(&mut self, stream: Stream, unsent: bool, silent: bool) -> bool {
+        let limit = self.config.retry_cnt;
+        let stream = self.stream_mut(stream);
+        let count = if unsent { &mut stream.silences } else { &mut stream.expiries };
         *count = if unsent && !silent { 0 } else { *count + 1 };
-        *count > self.config.retry_cnt
+        *count > limit
+    }
+
+    #[cold]
+    fn give_up(&mut self, stream: Stream, shared: &mut Shared) {
+        match stream {
+            Stream::Requests => self.fail_at(self.requests.window.una, Status::RetryExceeded, shared),
+            // the peer's READ cannot be answered.
+            Stream::Answers => self.enter_error(self.own_fault(), shared),
+        }
     }
 
     /// T-8: the worker was away for `gap_ns`; a preempted host is not a lost packet.
     pub(crate) fn handle_gap(&mut self, now: Instant, gap_ns: u64) -> bool {
-        if self.window.is_empty() || gap_ns <= self.timeout_ns / 4 {
+        if gap_ns <= self.timeout_ns / 4 {
             return false;
         }
-        self.window.message_mut(self.window.una).life = now;
-        true
+        let mut put_off = false;
+        for stream in [Stream::Requests, Stream::Answers] {
+            let window = &mut self.stream_mut(stream).window;
+            if !window.is_empty() {
+                window.message_mut(window.una).life = now;
+                put_off = true;
+            }
+        }
+        put_off
     }
 }

@@ -1,10 +1,11 @@
 //! The sender's turn: what leaves next (T-2), and building it.
 
-use dcp_wire::{Data, DataOp, Kind, Msn, PacketName, Part, Psn, Reth};
+use dcp_wire::{AtomicEth, Data, DataOp, Kind, Msn, PacketName, Part, Psn, Reth, Stream, WriteImm};
 
-use super::post::gather;
-use super::send_queue::{SegmentList, SendOp};
-use super::{Qp, QpState, Shared, WRITE_IP_OVERHEAD};
+use super::answer::AnswerBody;
+use super::post::pieces;
+use super::send_queue::{Remote, SegmentList, SendOp, Wqe};
+use super::{ICRC_LEN, Qp, QpState, Shared};
 use crate::{Instant, TxFrame, TxSink};
 
 /// Why a turn ended.
@@ -20,11 +21,13 @@ pub(crate) enum TurnEnd {
 struct Budget {
     bytes: u32,
     wqes: u32,
+    now: Instant,
 }
 
 /// One packet to send.
 #[derive(Clone, Copy)]
 struct Next {
+    stream: Stream,
     msn: Msn,
     psn: u32,
     resend: bool,
@@ -39,144 +42,268 @@ impl Qp {
 
     /// Whether there is anything that a turn could send, were `awin` unlimited.
     #[inline]
-    pub(crate) fn has_data(&mut self) -> bool {
-        !self.retrans.is_empty() || self.window.unsent().is_some() || self.may_enter()
+    fn has_data(&mut self) -> bool {
+        self.has_requests() || self.has_answers()
+    }
+
+    #[inline]
+    fn has_requests(&mut self) -> bool {
+        self.state == QpState::Rts
+            && (!self.requests.retrans.is_empty() || self.unsent_request().is_some() || self.may_enter())
+    }
+
+    #[inline]
+    fn has_answers(&mut self) -> bool {
+        !self.answers.window.is_empty()
+            && (!self.answers.retrans.is_empty() || self.answers.window.unsent().is_some())
     }
 
     /// Whether a turn would send something, or fail a request that is wrong by itself.
     #[inline]
     pub(crate) fn wants_turn(&mut self) -> bool {
-        self.state == QpState::Rts && self.may_send() && self.has_data()
+        self.state.is_live() && self.may_send() && self.has_data()
     }
 
+    /// The first message with unsent packets, unless it waits for a receive of the peer's (T-10).
+    #[inline]
+    fn unsent_request(&mut self) -> Option<Msn> {
+        let msn = self.requests.window.unsent()?;
+        let steps = self.requests.window.position(msn)?;
+        (!self.is_held(steps)).then_some(msn)
+    }
+
+    /// T-1, T-10, T-15, T-16: whether the next work request may become a message.
     #[inline]
     fn may_enter(&self) -> bool {
-        // A request that is wrong by itself waits until everything before it is done.
-        let waiting = self.queue.waiting().is_some_and(|wqe| wqe.fault.is_none() || self.window.is_empty());
-        waiting && !self.window.is_full()
+        let Some(wqe) = self.queue.waiting() else { return false };
+        let alone = self.requests.window.is_empty() && self.queue.awaiting() == 0;
+        let waits = (wqe.fault.is_some() || wqe.flags.fence) && !alone
+            || wqe.op.is_answered() && self.unanswered >= self.config.max_rd_atomic
+            || wqe.op.is_two_sided() && self.rnr.holds(self.next_ssn);
+        !waits && !self.requests.window.is_full()
     }
 
     /// One turn: at most `round_quota` bytes, retransmissions first (T-2).
     pub(crate) fn turn<S: TxSink>(&mut self, now: Instant, shared: &mut Shared, sink: &mut S) -> TurnEnd {
-        if self.state != QpState::Rts {
+        if !self.state.is_live() {
             return TurnEnd::Rest;
         }
-        let mut budget = Budget { bytes: shared.config.round_quota, wqes: shared.config.round_wqes };
-        self.resend_returned(now, &mut budget, shared, sink);
-        self.send_new(now, &mut budget, shared, sink);
+        let mut budget = Budget { bytes: shared.config.round_quota, wqes: shared.config.round_wqes, now };
+        if !self.answers.window.is_empty() {
+            self.resend_returned(Stream::Answers, &mut budget, shared, sink);
+            self.send_answers(&mut budget, shared, sink);
+        }
+        if self.state == QpState::Rts {
+            self.resend_returned(Stream::Requests, &mut budget, shared, sink);
+            self.send_requests(&mut budget, shared, sink);
+        }
         if self.wants_turn() { TurnEnd::More } else { TurnEnd::Rest }
+    }
+
+    #[inline]
+    fn has_room<S: TxSink>(&self, budget: &Budget, sink: &S) -> bool {
+        budget.bytes > 0 && sink.capacity() > 0 && self.may_send()
     }
 
     /// At most `min(16, len, awin/MTU)` entries of the RetransQ.
     fn resend_returned<S: TxSink>(
         &mut self,
-        now: Instant,
+        stream: Stream,
         budget: &mut Budget,
         shared: &mut Shared,
         sink: &mut S,
     ) {
-        let mut left = shared.config.round_retrans;
-        while left > 0 && budget.bytes > 0 && sink.capacity() > 0 && self.may_send() {
-            let Some(name) = self.retrans.pop() else { return };
-            // T-7: what is retired or restarted is dropped when met.
-            if self.window.position(name.msn).is_none() {
-                continue;
+        for _ in 0..shared.config.round_retrans {
+            if !self.has_room(budget, sink) {
+                return;
             }
-            let message = self.window.message_mut(name.msn);
-            if message.generation != name.generation {
-                continue;
-            }
-            message.waiting -= 1;
-            left -= 1;
-            self.send(Next { msn: name.msn, psn: name.psn.get(), resend: true }, now, budget, shared, sink);
+            let Some(name) = self.stream_mut(stream).pop_returned() else { return };
+            self.send(
+                Next { stream, msn: name.msn, psn: name.psn.get(), resend: true },
+                budget,
+                shared,
+                sink,
+            );
         }
     }
 
-    fn send_new<S: TxSink>(&mut self, now: Instant, budget: &mut Budget, shared: &mut Shared, sink: &mut S) {
-        while budget.bytes > 0 && sink.capacity() > 0 && self.may_send() {
-            let msn = match self.window.unsent() {
-                Some(msn) => msn,
-                None if budget.wqes > 0 && self.enter_next(now, shared) => {
-                    budget.wqes -= 1;
-                    continue;
-                }
+    fn send_answers<S: TxSink>(&mut self, budget: &mut Budget, shared: &mut Shared, sink: &mut S) {
+        while self.has_room(budget, sink) {
+            let Some(msn) = self.answers.window.unsent() else { return };
+            self.send_next(Stream::Answers, msn, budget, shared, sink);
+        }
+    }
+
+    fn send_requests<S: TxSink>(&mut self, budget: &mut Budget, shared: &mut Shared, sink: &mut S) {
+        while self.has_room(budget, sink) {
+            match self.unsent_request() {
+                Some(msn) => self.send_next(Stream::Requests, msn, budget, shared, sink),
+                None if budget.wqes > 0 && self.enter_next(budget.now, shared) => budget.wqes -= 1,
                 None => return,
-            };
-            let message = self.window.message_mut(msn);
-            let psn = message.next_psn;
-            let resend = psn < message.sent_once;
-            message.next_psn += 1;
-            message.sent_once = message.sent_once.max(message.next_psn);
-            self.send(Next { msn, psn, resend }, now, budget, shared, sink);
+            }
         }
     }
 
-    /// T-1: the next work request becomes a message. False: none, or no room for it.
+    /// The next work request becomes a message. False: none may.
     fn enter_next(&mut self, now: Instant, shared: &mut Shared) -> bool {
-        if self.window.is_full() {
+        // A message that waits for a receive also keeps the ones behind it (T-10).
+        if !self.may_enter() || self.requests.window.unsent().is_some() {
             return false;
         }
         let Some(wqe) = self.queue.waiting() else { return false };
         if let Some(fault) = wqe.fault {
             // A request that is wrong by itself fails in its order, after everything before it.
-            if self.window.is_empty() {
-                self.fail_oldest(fault, shared);
-            }
+            self.fail_oldest(fault, shared);
             return false;
         }
-        let packets = wqe.packets;
-        self.window.enter(packets, now);
-        self.queue.enter();
+        let (packets, op) = (wqe.packets, wqe.op);
+        self.requests.window.enter(packets, now);
+        self.queue.enter(self.next_ssn);
+        if op.is_two_sided() {
+            self.next_ssn = self.next_ssn.next();
+        }
+        self.unanswered += u32::from(op.is_answered());
         true
     }
 
-    /// Builds one packet and hands it to the sink.
+    /// Sends the next packet of a message's current generation.
     #[inline]
-    fn send<S: TxSink>(
+    fn send_next<S: TxSink>(
         &mut self,
-        next: Next,
-        now: Instant,
+        stream: Stream,
+        msn: Msn,
         budget: &mut Budget,
         shared: &mut Shared,
         sink: &mut S,
     ) {
-        let Next { msn, psn, resend } = next;
-        let steps = msn.index_in(self.window.una, self.window.size()).unwrap_or_default();
-        let payload = self.payload_of(steps, psn);
-        let ip_len = WRITE_IP_OVERHEAD + payload;
-        self.in_flight.sent(ip_len);
-        let message = self.window.message_mut(msn);
-        message.bytes_sent += u64::from(ip_len);
-        message.life = now;
-        let (packets, generation) = (message.packets, message.generation);
-        budget.bytes = budget.bytes.saturating_sub(payload);
-        let ack_req = resend || !self.may_send() || (psn + 1 == packets && !self.has_data());
+        let message = self.stream_mut(stream).window.message_mut(msn);
+        let psn = message.next_psn;
+        let resend = psn < message.sent_once;
+        message.next_psn += 1;
+        message.sent_once = message.sent_once.max(message.next_psn);
+        self.send(Next { stream, msn, psn, resend }, budget, shared, sink);
+    }
 
-        let wqe = self.queue.at(steps);
-        let offset = psn * self.config.mtu;
-        let SendOp::Write { remote_va, rkey } = wqe.op;
-        let reth = Reth { va: remote_va.wrapping_add(u64::from(offset)), rkey, dma_len: wqe.len };
+    /// Builds one packet and hands it to the sink.
+    #[inline]
+    fn send<S: TxSink>(&mut self, next: Next, budget: &mut Budget, shared: &mut Shared, sink: &mut S) {
+        let Next { stream, msn, psn, resend } = next;
+        let message = *self.stream(stream).window.message(msn);
         let mut segments = SegmentList::new();
-        gather(&wqe.segments, offset, payload, &mut segments);
-        self.template.kind = Kind::Data(Data {
-            name: PacketName { msn, psn: Psn::from_low_bits(psn), generation },
-            ack_req,
-            solicited: false,
-            op: DataOp::Write { reth, part: part_of(psn, packets) },
-        });
-        sink.push(TxFrame { headers: &self.template, payload_len: payload, segments: &segments });
+        let (op, solicited) = match stream {
+            Stream::Requests => self.request_packet(msn, psn, message.packets, &mut segments),
+            Stream::Answers => (self.answer_packet(msn, psn, message.packets, &mut segments), false),
+        };
+        let payload: u32 = segments.iter().map(|segment| segment.len).sum();
+        let ip_len = payload + self.ip_overhead(&op);
+        self.in_flight.sent(ip_len);
+        let sent = self.stream_mut(stream).window.message_mut(msn);
+        sent.bytes_sent += u64::from(ip_len);
+        sent.life = budget.now;
+        budget.bytes = budget.bytes.saturating_sub(payload);
+        // T-13.
+        let ack_req = resend || !self.may_send() || (psn + 1 == message.packets && !self.has_data());
+        let name = PacketName { msn, psn: Psn::from_low_bits(psn), generation: message.generation };
+        self.template.kind = Kind::Data(Data { name, ack_req, solicited, op });
+        if self.config.spray {
+            self.change_path(shared.counters.data_packets);
+        }
+        let icrc = self.config.icrc;
+        sink.push(TxFrame { headers: &self.template, payload_len: payload, segments: &segments, icrc });
         shared.counters.data_packets += 1;
         shared.counters.data_bytes += u64::from(payload);
         shared.counters.retransmitted += u64::from(resend);
     }
+
+    /// Operation and solicited bit of a request's packet; its payload goes to `segments`.
+    #[inline]
+    fn request_packet(&self, msn: Msn, psn: u32, packets: u32, segments: &mut SegmentList) -> (DataOp, bool) {
+        let steps = self.requests.window.position(msn).unwrap_or_default();
+        let wqe = self.queue.at(steps);
+        let offset = psn * self.config.mtu;
+        if !wqe.op.is_answered() {
+            pieces(&wqe.segments, offset, self.config.mtu.min(wqe.len - offset), |piece| {
+                segments.push(piece)
+            });
+        }
+        let last = psn + 1 == packets;
+        (request_op(wqe, psn, packets, offset), wqe.flags.solicited && last)
+    }
+
+    fn answer_packet(&self, msn: Msn, psn: u32, packets: u32, segments: &mut SegmentList) -> DataOp {
+        let answer = self.answer_ring[msn.get() as usize & (self.answer_ring.len() - 1)];
+        match answer.body {
+            AnswerBody::Atomic(original) => DataOp::AtomicAck { rmsn: answer.rmsn, original },
+            AnswerBody::Read(segment) => {
+                let offset = psn * self.config.mtu;
+                pieces(&[segment], offset, self.config.mtu.min(segment.len - offset), |piece| {
+                    segments.push(piece)
+                });
+                DataOp::ReadResponse { rmsn: answer.rmsn, part: part_of(psn, packets, None) }
+            }
+        }
+    }
+
+    /// Bytes of IP length beyond the payload.
+    #[inline]
+    fn ip_overhead(&self, op: &DataOp) -> u32 {
+        let headers = match op {
+            DataOp::Write { part: Part::Last(Some(_)) | Part::Only(Some(_)), .. } => 66,
+            DataOp::Write { .. } | DataOp::ReadRequest(_) => 59,
+            DataOp::Send { part: Part::Last(Some(_)) | Part::Only(Some(_)), .. } => 50,
+            DataOp::Send { .. } | DataOp::ReadResponse { .. } => 46,
+            DataOp::CmpSwap(_) | DataOp::FetchAdd(_) => 71,
+            DataOp::AtomicAck { .. } => 54,
+        };
+        if self.config.icrc { headers + ICRC_LEN } else { headers }
+    }
+
+    /// IP length of a packet that is in the window; of one beyond its message, that of its headers.
+    pub(super) fn ip_len(&self, stream: Stream, msn: Msn, psn: u32) -> u32 {
+        let packets = self.stream(stream).window.message(msn).packets;
+        if psn >= packets {
+            return 0;
+        }
+        let mut segments = SegmentList::new();
+        let op = match stream {
+            Stream::Requests => self.request_packet(msn, psn, packets, &mut segments).0,
+            Stream::Answers => self.answer_packet(msn, psn, packets, &mut segments),
+        };
+        segments.iter().map(|segment| segment.len).sum::<u32>() + self.ip_overhead(&op)
+    }
 }
 
 #[inline]
-fn part_of<I>(psn: u32, packets: u32) -> Part<I> {
+fn request_op(wqe: &Wqe, psn: u32, packets: u32, offset: u32) -> DataOp {
+    let ssn = wqe.ssn;
+    let reth = |remote: Remote| Reth {
+        va: remote.va.wrapping_add(u64::from(offset)),
+        rkey: remote.rkey,
+        dma_len: wqe.len,
+    };
+    match wqe.op {
+        SendOp::Write(remote) => DataOp::Write { reth: reth(remote), part: part_of(psn, packets, None) },
+        SendOp::WriteImm(remote, imm) => {
+            DataOp::Write { reth: reth(remote), part: part_of(psn, packets, Some(WriteImm { ssn, imm })) }
+        }
+        SendOp::Send => DataOp::Send { ssn, part: part_of(psn, packets, None) },
+        SendOp::SendImm(imm) => DataOp::Send { ssn, part: part_of(psn, packets, Some(imm)) },
+        SendOp::Read(remote) => DataOp::ReadRequest(reth(remote)),
+        SendOp::CmpSwap { remote: Remote { va, rkey }, compare, swap } => {
+            DataOp::CmpSwap(AtomicEth { va, rkey, swap_add: swap, compare })
+        }
+        SendOp::FetchAdd { remote: Remote { va, rkey }, add } => {
+            DataOp::FetchAdd(AtomicEth { va, rkey, swap_add: add, compare: 0 })
+        }
+    }
+}
+
+#[inline]
+fn part_of<I>(psn: u32, packets: u32, end: Option<I>) -> Part<I> {
     match (psn == 0, psn + 1 == packets) {
-        (true, true) => Part::Only(None),
+        (true, true) => Part::Only(end),
         (true, false) => Part::First,
         (false, false) => Part::Middle,
-        (false, true) => Part::Last(None),
+        (false, true) => Part::Last(end),
     }
 }
