@@ -166,8 +166,10 @@ impl Worker {
 
     #[inline]
     fn handle_frame(&mut self, now: Instant, arrived: Instant, frame: Mbuf) {
-        let parsed = match parse(self.options, &frame) {
-            Ok(packet) if self.endpoint.uses_icrc() => self.check_icrc(packet, &frame),
+        let icrc = self.endpoint.uses_icrc() && self.carries_icrc(&frame);
+        let options = ParseOptions { icrc, ..self.options };
+        let parsed = match parse(options, &frame) {
+            Ok(packet) if icrc => self.check_icrc(packet, &frame),
             parsed => parsed,
         };
         let packet = match parsed {
@@ -187,21 +189,27 @@ impl Worker {
         }
     }
 
-    /// Parses the frame of a queue pair with ICRC again: its last four bytes are no payload, and must be right.
+    /// Whether a frame's connection uses an ICRC.
+    #[cold]
+    fn carries_icrc(&self, frame: &Mbuf) -> bool {
+        let mut head = [0; dcp_wire::PARSE_LEN];
+        let len = frame.header_into(&mut head);
+        dcp_wire::peek_dest_qpn(&head[..len]).is_some_and(|qpn| self.endpoint.expects_icrc(qpn))
+    }
+
+    /// A frame with an ICRC has a right one, or is dropped. An HO's tail is gone.
     #[cold]
     fn check_icrc(&mut self, packet: Packet, frame: &Mbuf) -> Result<Packet, ParseError> {
-        // An HO's tail is gone.
-        let header_only = matches!(packet.headers.kind, Kind::HeaderOnly(_));
-        if header_only || !self.endpoint.expects_icrc(packet.headers.dest_qpn) {
+        if matches!(packet.headers.kind, Kind::HeaderOnly(_)) {
             return Ok(packet);
         }
         self.scratch.resize(frame.frame_len(), 0);
         let whole = frame.copy_to_slice(0, &mut self.scratch).is_ok();
-        if !whole || !dcp_wire::icrc_ok(&self.scratch) {
-            self.counters.icrc_errors += 1;
-            return Err(ParseError::UdpChecksum);
+        if whole && dcp_wire::icrc_ok(&self.scratch) {
+            return Ok(packet);
         }
-        dcp_wire::parse_frame(ParseOptions { icrc: true, ..self.options }, &self.scratch)
+        self.counters.icrc_errors += 1;
+        Err(ParseError::UdpChecksum)
     }
 
     /// R-10, and with `cut` R-12: in place, unless someone else holds the frame too.

@@ -158,14 +158,10 @@ impl Host {
 
     /// As a driver does: a frame for a queue pair with ICRC has a right one, or is dropped.
     fn parse(&self, frame: &[u8]) -> Option<Packet> {
-        let plain = ParseOptions::default();
-        let packet = dcp_wire::parse_frame(plain, frame).ok();
-        let header_only = packet.is_some_and(|packet| matches!(packet.headers.kind, Kind::HeaderOnly(_)));
-        if header_only || !self.icrc {
-            return packet;
-        }
-        let checked = dcp_wire::parse_frame(ParseOptions { icrc: true, ..plain }, frame).ok()?;
-        dcp_wire::icrc_ok(frame).then_some(checked)
+        let icrc = dcp_wire::peek_dest_qpn(frame).is_some_and(|qpn| self.endpoint.expects_icrc(qpn));
+        let packet = dcp_wire::parse_frame(ParseOptions { icrc, ..ParseOptions::default() }, frame).ok()?;
+        let header_only = matches!(packet.headers.kind, Kind::HeaderOnly(_));
+        (!icrc || header_only || dcp_wire::icrc_ok(frame)).then_some(packet)
     }
 
     /// Moves new completions to [`Host::completions`].
@@ -200,7 +196,8 @@ impl Host {
     }
 
     /// How a frame parses, for scripts.
-    pub fn view(frame: &[u8]) -> Packet {
-        dcp_wire::parse_frame(ParseOptions::default(), frame).expect("endpoints emit legal frames")
+    pub fn view(&self, frame: &[u8]) -> Packet {
+        let options = ParseOptions { icrc: self.icrc, ..ParseOptions::default() };
+        dcp_wire::parse_frame(options, frame).expect("endpoints emit legal frames")
     }
 }

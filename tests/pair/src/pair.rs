@@ -209,7 +209,7 @@ impl Pair {
 
     /// Puts a frame on the link.
     pub fn fly(&mut self, from: Side, frame: Vec<u8>, script: &mut impl Script) {
-        for copy in script.copies(from, &Host::view(&frame)) {
+        for copy in script.copies(from, &self.host(from).view(&frame)) {
             let mut frame = frame.clone();
             if copy.trim {
                 let len = dcp_wire::trim(&mut frame).expect("endpoints emit DCP frames");

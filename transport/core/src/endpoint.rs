@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-use dcp_wire::{Kind, Qpn};
+use dcp_wire::{Data, DataOp, Kind, Qpn, Stream};
 
 use crate::completion::Cq;
 use crate::maps::MapPool;
@@ -321,7 +321,8 @@ impl Endpoint {
             self.control.push_back(number);
         }
         match verdict {
-            Ok(RxVerdict::Done) if matches!(rx.packet.headers.kind, Kind::Data(_)) && !qp.owes_answers() => {
+            // The usual case: payload alone gives this side nothing to send.
+            Ok(RxVerdict::Done) if is_payload(&rx.packet.headers.kind) && !qp.owes_answers() => {
                 RxVerdict::Done
             }
             Ok(verdict) => {
@@ -539,6 +540,11 @@ impl Endpoint {
     }
 }
 
+#[inline]
+const fn is_payload(kind: &Kind) -> bool {
+    matches!(kind, Kind::Data(Data { op: DataOp::Write { .. } | DataOp::Send { .. }, .. }))
+}
+
 fn check_range(what: &'static str, value: u64, range: (u64, u64)) -> Result<(), CreateError> {
     if value < range.0 || value > range.1 {
         Err(CreateError::OutOfRange { what, value, range })
@@ -570,11 +576,17 @@ fn dispatch<S: RxSink>(
                 None => qp.handle_ack(now, progress, shared)?,
                 Some(nak) => qp.handle_nak(now, progress, nak, shared)?,
             }
+            if ack.stream == Stream::Answers {
+                qp.advance(now, shared, sink);
+            }
         }
         Kind::Probe(probe) => qp.handle_probe(rx, probe),
         Kind::ProbeAck(answer) => {
             let progress = Progress { stream: answer.stream, emsn: answer.emsn, received: answer.received };
             qp.handle_ack(now, progress, shared)?;
+            if answer.stream == Stream::Answers {
+                qp.advance(now, shared, sink);
+            }
         }
         Kind::Cnp => return Err(DropReason::Unsupported),
     }

@@ -184,8 +184,11 @@ impl Memory {
         };
         let inside = va.wrapping_sub(range.va);
         let fits = va >= range.va && inside <= range.len && u64::from(len) <= range.len - inside;
-        (fits && allowed && generation_of(claim.key) == generation && range.pd == claim.pd)
-            .then(|| Segment { region: range.region, offset: range.offset + inside, len })
+        (fits && allowed && generation_of(claim.key) == generation && range.pd == claim.pd).then(|| Segment {
+            region: range.region,
+            offset: range.offset + inside,
+            len,
+        })
     }
 }
 

@@ -1,10 +1,10 @@
 //! From bytes to a [`Packet`]: every check that needs no queue pair (P-1, P-2).
 
 use crate::datagram::Datagram;
-use crate::layout::{ICRC_LEN, IP_LEN, at, be16, take};
+use crate::layout::{ETHERNET_LEN, ETHERTYPE_VLAN, ICRC_LEN, IP_LEN, VLAN_LEN, at, be16, take};
 use crate::parse_control::{parse_control, parse_header_only};
 use crate::parse_data::{check_data, data_packet};
-use crate::{Ipv4Addr, Packet, ParseError, SERVICE_PORT, Tag};
+use crate::{Ipv4Addr, Packet, ParseError, Qpn, SERVICE_PORT, Tag};
 
 /// What a receiver must know to parse its frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +20,16 @@ impl Default for ParseOptions {
     fn default() -> Self {
         Self { service_port: SERVICE_PORT, icrc: false }
     }
+}
+
+/// The queue pair that a frame is for, before anything of it is checked: whether it carries an ICRC is a matter of its
+/// connection, so a driver must know that to parse it. `None` for a frame too short.
+#[inline]
+pub fn peek_dest_qpn(head: &[u8]) -> Option<Qpn> {
+    let ether_type = [*head.get(12)?, *head.get(13)?];
+    let tag = if u16::from_be_bytes(ether_type) == ETHERTYPE_VLAN { VLAN_LEN } else { 0 };
+    let [high, middle, low]: [u8; 3] = *head.get(ETHERNET_LEN + tag + at::DEST_QPN..)?.first_chunk()?;
+    Some(Qpn::from_low_bits(u32::from_be_bytes([0, high, middle, low])))
 }
 
 /// Parses a contiguous frame, Ethernet header first, padding allowed.

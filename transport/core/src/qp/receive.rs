@@ -380,12 +380,13 @@ impl Qp {
     }
 
     /// steps over what is complete, runs what waits for its turn; a failed message ends the queue pair.
-    pub(super) fn advance<S: RxSink>(&mut self, now: Instant, shared: &mut Shared, sink: &mut S) {
+    pub(crate) fn advance<S: RxSink>(&mut self, now: Instant, shared: &mut Shared, sink: &mut S) {
         while self.state.is_live() {
             let slot = *self.recv.slot(self.recv.emsn());
             match slot.state() {
                 SlotState::Complete if slot.consumes_receive() => self.complete_receive(shared),
                 SlotState::Complete => {}
+                SlotState::Request if !self.may_answer() => return,
                 SlotState::Request => {
                     if let Err(code) = self.run_request(now, shared, sink) {
                         return self.end_by_peer(code, slot.generation(), shared);

@@ -48,6 +48,12 @@ impl Qp {
         Ok(())
     }
 
+    /// Whether an answer may be given: those that the peer has not acknowledged fill the window. The peer keeps T-15
+    /// as it sees answers complete, which is before its ACK of them comes here.
+    pub(super) fn may_answer(&self) -> bool {
+        self.answers.window.len() < self.config.max_rd_atomic
+    }
+
     /// Runs the request at emsn. `Err`: it ends the queue pair with that NAK.
     pub(super) fn run_request<S: RxSink>(
         &mut self,
@@ -58,10 +64,6 @@ impl Qp {
         let emsn = self.recv.emsn();
         let mask = self.peer_requests.len().wrapping_sub(1);
         let request = self.peer_requests[emsn.get() as usize & mask].take().ok_or(NakCode::InvalidRequest)?;
-        // T-15 is the peer's to keep.
-        if self.answers.window.len() >= self.config.max_rd_atomic {
-            return Err(NakCode::InvalidRequest);
-        }
         let (body, packets) = match request {
             PeerRequest::Read(reth) => {
                 let segment = self.check_read(reth, shared)?;
