@@ -190,9 +190,10 @@ impl Host {
         Sge { va: MR_VA + at, len, lkey: self.keys.lkey }
     }
 
-    /// Work requests that have not completed.
+    /// Work requests that have not completed, and messages that the peer has not acknowledged.
     pub fn outstanding(&self) -> u32 {
-        self.qps.iter().map(|&qp| self.endpoint.outstanding(qp)).sum()
+        let of = |&qp: &QpId| self.endpoint.outstanding(qp) + self.endpoint.unacknowledged(qp);
+        self.qps.iter().map(of).sum()
     }
 
     /// How a frame parses, for scripts.

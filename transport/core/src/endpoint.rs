@@ -482,6 +482,11 @@ impl Endpoint {
         self.qps[qp.index()].outstanding()
     }
 
+    /// Messages sent, requests and answers, that the peer has not acknowledged.
+    pub fn unacknowledged(&self, qp: QpId) -> u32 {
+        self.qps[qp.index()].unacknowledged()
+    }
+
     /// Whether completions were lost because the queue was full.
     pub fn cq_overflowed(&self, cq: CqId) -> bool {
         self.shared.cqs[cq.index()].overflowed()

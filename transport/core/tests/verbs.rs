@@ -1,5 +1,6 @@
 //! Operations, receives, statuses: the stories of `B` in the fault cases.
 #![forbid(unsafe_code)]
+#![expect(clippy::cast_possible_truncation, reason = "test sizes are small")]
 
 mod common;
 

@@ -234,6 +234,10 @@ impl Qp {
         self.queue.outstanding()
     }
 
+    pub(crate) const fn unacknowledged(&self) -> u32 {
+        self.requests.window.len() + self.answers.window.len()
+    }
+
     pub(crate) fn receives(&self) -> usize {
         self.recv_queue.len()
     }
