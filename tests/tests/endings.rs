@@ -88,7 +88,7 @@ fn ctrl_c_and_sigterm_end_a_run_with_what_was_done() {
 fn ctrl_c_does_not_wait_for_large_messages_under_way() {
     interrupt("INT", "-s 4M -t 1000 -q 8 -n 100000");
     interrupt("INT", "-s 4M -t 1000 -q 8 -n 100000 --threads split");
-    interrupt("INT", "-s 1M -t 500 -n 100000 --verify");
+    interrupt("INT", "-s 256K -t 200 -n 100000000 --verify");
 }
 
 #[test]

@@ -1,0 +1,10 @@
+//! Workers and the switch in this process, over real DPDK rings. One EAL serves all tests.
+#![forbid(unsafe_code)]
+
+mod noise;
+mod relay;
+mod rig;
+mod scarcity;
+mod segments;
+mod stale;
+mod zero_copy;
