@@ -237,6 +237,9 @@ impl Worker {
     }
 
     fn transmit(&mut self, now: Instant) -> usize {
+        if self.endpoint.needs_drain() {
+            self.drain();
+        }
         // T-2: bounces first.
         self.tx.append(&mut self.bounces);
         self.stash.refill();
@@ -248,7 +251,11 @@ impl Worker {
             icrc: self.endpoint.uses_icrc(),
             scratch: &mut self.scratch,
         };
-        self.endpoint.poll_transmit(now, &mut builder);
+        if self.endpoint.needs_drain() {
+            self.endpoint.poll_control(now, &mut builder);
+        } else {
+            self.endpoint.poll_transmit(now, &mut builder);
+        }
         if self.tx.is_empty() {
             self.counters.starved += u64::from(self.endpoint.has_frames());
             return 0;
@@ -256,6 +263,14 @@ impl Worker {
         let sent = self.queues.tx.burst(&mut self.tx);
         self.counters.sent += sent as u64;
         sent
+    }
+
+    /// T-17: no payload leaves until every frame with payload is gone; then failed requests complete.
+    #[cold]
+    fn drain(&mut self) {
+        if self.tx.is_empty() && self.regions.iter().all(|region| region.in_flight() == 0) {
+            self.endpoint.handle_drained();
+        }
     }
 
     /// Bursts that a pool could not serve in full.

@@ -164,8 +164,9 @@ impl Host {
         (!icrc || header_only || dcp_wire::icrc_ok(frame)).then_some(packet)
     }
 
-    /// Moves new completions to [`Host::completions`].
+    /// Moves new completions to [`Host::completions`]. Frames are copies here, so none refers to memory (T-17).
     pub fn collect(&mut self) {
+        self.endpoint.handle_drained();
         let blank = Completion {
             wr_id: 0,
             qp: QpId(0),

@@ -109,8 +109,14 @@ impl Cq {
         true
     }
 
-    pub(crate) fn poll(&mut self, out: &mut [Completion]) -> usize {
-        let taken = out.len().min(self.entries.len());
+    /// Takes completions, oldest first. `draining`: frames may still refer to the buffers of failed requests, so
+    /// their completions wait, and with them what is behind (T-17).
+    pub(crate) fn poll(&mut self, out: &mut [Completion], draining: bool) -> usize {
+        let mut taken = out.len().min(self.entries.len());
+        if draining {
+            let ready = self.entries.iter().take_while(|completion| completion.status == Status::Success);
+            taken = taken.min(ready.count());
+        }
         for (to, from) in out.iter_mut().zip(self.entries.drain(..taken)) {
             *to = from;
         }

@@ -101,6 +101,7 @@ impl Endpoint {
             maps: MapPool::new(config.map_words_max),
             cqs: Vec::new(),
             srqs: Vec::new(),
+            draining: false,
             counters: Counters::default(),
             config,
         };
@@ -374,10 +375,21 @@ impl Endpoint {
         self.shared.counters.gaps += put_off as u64;
     }
 
+    /// T-17: no frame that was handed to a sink refers to memory any more.
+    pub fn handle_drained(&mut self) {
+        self.shared.draining = false;
+    }
+
     // Outputs.
 
     /// Hands frames to the sink while it has room (T-2). `now` is read after the last input: R-14's t3.
     pub fn poll_transmit<S: TxSink>(&mut self, now: Instant, sink: &mut S) {
+        self.poll_control(now, sink);
+        self.poll_data(now, sink);
+    }
+
+    /// Hands over frames without payload only: ACKs, NAKs, probes and their answers.
+    pub fn poll_control<S: TxSink>(&mut self, now: Instant, sink: &mut S) {
         while let Some(&number) = self.control.front() {
             let qp = &mut self.qps[number as usize];
             if !qp.transmit_control(now, &mut self.shared, sink) {
@@ -386,6 +398,9 @@ impl Endpoint {
             qp.control_listed = false;
             self.control.pop_front();
         }
+    }
+
+    fn poll_data<S: TxSink>(&mut self, now: Instant, sink: &mut S) {
         while sink.capacity() > 0 {
             let Some(number) = self.ready.pop_front() else { return };
             let qp = &mut self.qps[number as usize];
@@ -400,9 +415,11 @@ impl Endpoint {
         }
     }
 
-    /// Takes completions out of a queue, oldest first; returns how many.
+    /// Takes completions out of a queue, oldest first; returns how many. Those of failed requests, and what is behind
+    /// them, come once the driver said that no frame refers to their buffers (T-17).
     pub fn poll_completions(&mut self, cq: CqId, out: &mut [Completion]) -> usize {
-        self.shared.cqs.get_mut(cq.index()).map_or(0, |queue| queue.poll(out))
+        let draining = self.shared.draining;
+        self.shared.cqs.get_mut(cq.index()).map_or(0, |queue| queue.poll(out, draining))
     }
 
     /// When [`Endpoint::handle_timeout`] has to be called next; earlier calls do no harm.
@@ -412,6 +429,13 @@ impl Endpoint {
     }
 
     // Getters.
+
+    /// Whether failed requests wait for [`Endpoint::handle_drained`] to complete (T-17). A driver that copies payload
+    /// when it sends may answer at once; one that does not sends nothing but control until its frames are gone.
+    #[inline]
+    pub const fn needs_drain(&self) -> bool {
+        self.shared.draining
+    }
 
     /// Counters since creation.
     pub const fn counters(&self) -> &Counters {
@@ -514,7 +538,7 @@ impl Endpoint {
             qp.state_hash(now, &mut hasher);
         }
         (&self.shared.memory, &self.shared.maps, &self.shared.cqs, &self.shared.srqs).hash(&mut hasher);
-        (&self.ready, &self.control).hash(&mut hasher);
+        (&self.ready, &self.control, self.shared.draining).hash(&mut hasher);
         hasher.finish()
     }
 

@@ -296,6 +296,30 @@ fn b10_everything_outstanding_at_an_error_completes_once() {
 }
 
 #[test]
+fn t17_failed_requests_complete_when_no_frame_refers_to_their_buffers() {
+    let mut pair = small();
+    pair.post(Side::Client, 0, 1, SendOp::Send, (0, 64)).unwrap();
+    let host = pair.host_mut(Side::Client);
+    let (id, cq) = (host.qps[0], host.cq);
+    host.endpoint.modify_to_error(id).unwrap();
+    let blank = dcp_core::Completion {
+        wr_id: 0,
+        qp: id,
+        status: Status::Success,
+        operation: Operation::Send,
+        byte_len: 0,
+        imm: None,
+        solicited: false,
+    };
+    let mut out = [blank; 4];
+    assert!(host.endpoint.needs_drain());
+    assert_eq!(host.endpoint.poll_completions(cq, &mut out), 0);
+    host.endpoint.handle_drained();
+    assert_eq!(host.endpoint.poll_completions(cq, &mut out), 1);
+    assert_eq!(out[0].status, Status::Flushed);
+}
+
+#[test]
 fn b11_reset_queue_pair_starts_again_from_nothing() {
     let mut pair = small();
     for round in 0..3 {

@@ -61,6 +61,7 @@ impl Qp {
     #[cold]
     pub(super) fn enter_error(&mut self, nak: Nak, shared: &mut Shared) {
         self.state = QpState::Error;
+        shared.draining = true;
         self.last_nak = Some(nak);
         self.pending.clear();
         self.requests.clear();

@@ -58,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) maps: MapPool,
     pub(crate) cqs: Vec<Cq>,
     pub(crate) srqs: Vec<Srq>,
+    /// A queue pair failed, and frames may still refer to its buffers (T-17).
+    pub(crate) draining: bool,
     pub(crate) counters: Counters,
 }
 
