@@ -12,8 +12,8 @@ use crate::qp::{Progress, Qp, Shared, Srq, TimerAction, TurnEnd, make_receive};
 use crate::wheel::Wheel;
 use crate::{
     Completion, Counters, CqId, DropReason, EndpointConfig, Instant, ModifyError, MrAttr, MrKeys, PdId, Peer,
-    PostError, QpConfig, QpId, QpState, RecvRequest, RegisterError, RxPacket, RxSink, RxVerdict, SendRequest,
-    SrqId, TxSink, WindowError,
+    PostError, QpConfig, QpId, QpState, RecvRequest, RegionId, RegisterError, RxPacket, RxSink, RxVerdict,
+    SendRequest, SrqId, TxSink, WindowError,
 };
 
 /// A DCP endpoint without IO: commands and packets go in, frames, completions and a next timeout come out.
@@ -34,6 +34,8 @@ pub struct Endpoint {
     /// A quarter of the shortest timeout of any queue pair: a longer gap between polls puts timers off (T-8).
     gap_max_ns: u64,
     uses_icrc: bool,
+    /// Destroyed queue pairs, oldest first.
+    free_qps: VecDeque<u32>,
 }
 
 /// Why an object was not created.
@@ -115,6 +117,7 @@ impl Endpoint {
             due: Vec::new(),
             gap_max_ns: u64::MAX,
             uses_icrc: false,
+            free_qps: VecDeque::new(),
         }
     }
 
@@ -173,6 +176,10 @@ impl Endpoint {
     pub fn create_qp(&mut self, mut config: QpConfig) -> Result<QpId, CreateError> {
         self.check_qp(&config)?;
         config.max_rd_atomic = config.max_rd_atomic.min((config.window / 2).max(1));
+        if let Some(index) = self.free_qps.pop_front() {
+            self.replace_qp(index, config);
+            return Ok(QpId(index));
+        }
         let limit = self.shared.config.qps_max.min(QPS_MAX);
         let index = u32::try_from(self.qps.len())
             .ok()
@@ -181,12 +188,35 @@ impl Endpoint {
         let qpn = Qpn::from_low_bits(self.shared.config.qpn_base + index);
         self.qps.push(Qp::new(QpId(index), qpn, config, &self.shared));
         let count = self.qps.len();
-        self.gap_max_ns = self.gap_max_ns.min(config.timeout_ns().map_or(u64::MAX, |timeout| timeout / 4));
-        self.uses_icrc |= config.icrc;
+        self.note_config(&config);
         self.wheel.grow(count);
         self.ready.reserve(count - self.ready.len());
         self.control.reserve(count - self.control.len());
         Ok(QpId(index))
+    }
+
+    fn note_config(&mut self, config: &QpConfig) {
+        self.gap_max_ns = self.gap_max_ns.min(config.timeout_ns().map_or(u64::MAX, |timeout| timeout / 4));
+        self.uses_icrc |= config.icrc;
+    }
+
+    /// A queue pair in the place of a destroyed one; it may still stand on lists and in the wheel, which does no harm.
+    fn replace_qp(&mut self, index: u32, config: QpConfig) {
+        let old = &mut self.qps[index as usize];
+        let (ready, control_listed, qpn) = (old.ready, old.control_listed, old.qpn());
+        let mut qp = Qp::new(QpId(index), qpn, config, &self.shared);
+        (qp.ready, qp.control_listed) = (ready, control_listed);
+        self.qps[index as usize] = qp;
+        self.note_config(&config);
+    }
+
+    /// Takes a queue pair out of use; its number is used again, after those of others destroyed before. What was
+    /// outstanding does not complete: go through [`Endpoint::modify_to_error`] first if it should.
+    pub fn destroy_qp(&mut self, qp: QpId) {
+        if !self.free_qps.contains(&qp.0) {
+            self.modify_to_reset(qp);
+            self.free_qps.push_back(qp.0);
+        }
     }
 
     fn check_qp(&self, config: &QpConfig) -> Result<(), CreateError> {
@@ -473,6 +503,12 @@ impl Endpoint {
     #[inline]
     pub const fn uses_icrc(&self) -> bool {
         self.uses_icrc
+    }
+
+    /// Whether posted work, or an answer under way, refers to a region. Looks at every queue: not for the hot path.
+    pub fn refers_to(&self, region: RegionId) -> bool {
+        self.qps.iter().any(|qp| qp.refers_to(region))
+            || self.shared.srqs.iter().any(|srq| srq.refers_to(region))
     }
 
     /// Receives posted and not completed.

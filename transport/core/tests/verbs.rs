@@ -320,6 +320,33 @@ fn t17_failed_requests_complete_when_no_frame_refers_to_their_buffers() {
 }
 
 #[test]
+fn f4_regions_are_referred_to_while_work_is_outstanding() {
+    let mut pair = small();
+    let region = dcp_core::RegionId(0);
+    let refers = |pair: &Pair, side: Side| pair.host(side).endpoint.refers_to(region);
+    assert!(!refers(&pair, Side::Client) && !refers(&pair, Side::Server));
+    pair.receive(Side::Server, 0, 1, (0, 64)).unwrap();
+    pair.post(Side::Client, 0, 2, SendOp::Send, (0, 64)).unwrap();
+    assert!(refers(&pair, Side::Client) && refers(&pair, Side::Server));
+    assert!(pair.run(&mut Lossless, LONG));
+    assert!(!refers(&pair, Side::Client) && !refers(&pair, Side::Server));
+}
+
+#[test]
+fn destroyed_queue_pairs_are_used_again_oldest_first() {
+    let mut pair = small();
+    let host = pair.host_mut(Side::Client);
+    let config = QpConfig::new(host.pd, host.cq);
+    let ids: Vec<_> = (0..3).map(|_| host.endpoint.create_qp(config).unwrap()).collect();
+    host.endpoint.destroy_qp(ids[1]);
+    host.endpoint.destroy_qp(ids[0]);
+    host.endpoint.destroy_qp(ids[0]);
+    assert_eq!(host.endpoint.create_qp(config), Ok(ids[1]));
+    assert_eq!(host.endpoint.create_qp(config), Ok(ids[0]));
+    assert_eq!(host.endpoint.qp_state(ids[0]), QpState::Reset);
+}
+
+#[test]
 fn b11_reset_queue_pair_starts_again_from_nothing() {
     let mut pair = small();
     for round in 0..3 {

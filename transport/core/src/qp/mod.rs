@@ -35,8 +35,10 @@ pub(crate) use transmit::TurnEnd;
 use crate::completion::Cq;
 use crate::maps::MapPool;
 use crate::memory::Memory;
-use crate::{Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, Peer, QpConfig, QpId};
-use answer::{Answer, PeerRequest};
+use crate::{
+    Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, Peer, QpConfig, QpId, RegionId,
+};
+use answer::{Answer, AnswerBody, PeerRequest};
 use control::Pending;
 use in_flight::InFlight;
 use recv_queue::RecvQueue;
@@ -234,6 +236,15 @@ impl Qp {
 
     pub(crate) const fn outstanding(&self) -> u32 {
         self.queue.outstanding()
+    }
+
+    pub(crate) fn refers_to(&self, region: RegionId) -> bool {
+        let answers = (0..self.answers.window.len()).any(|steps| {
+            let msn = self.answers.window.una.plus(steps);
+            let answer = &self.answer_ring[msn.get() as usize & (self.answer_ring.len() - 1)];
+            matches!(answer.body, AnswerBody::Read(segment) if segment.region == region && segment.len > 0)
+        });
+        answers || self.queue.refers_to(region) || self.recv_queue.refers_to(region)
     }
 
     pub(crate) const fn unacknowledged(&self) -> u32 {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use dcp_wire::{ImmData, Ssn};
 
 use super::send_queue::SegmentList;
-use crate::{Operation, SrqId, Status};
+use crate::{Operation, RegionId, SrqId, Status};
 
 /// A posted receive.
 #[derive(Clone, Hash, Debug)]
@@ -18,6 +18,12 @@ pub(crate) struct Receive {
     pub(crate) fault: Option<Status>,
     /// What arrived, once its last packet did.
     pub(crate) arrived: Arrived,
+}
+
+impl Receive {
+    fn refers_to(&self, region: RegionId) -> bool {
+        self.segments.iter().any(|segment| segment.region == region)
+    }
 }
 
 /// What a completed receive says.
@@ -57,6 +63,10 @@ impl Srq {
 
     pub(crate) fn post(&mut self, receive: Receive) {
         self.posted.push_back(receive);
+    }
+
+    pub(crate) fn refers_to(&self, region: RegionId) -> bool {
+        self.posted.iter().any(|receive| receive.refers_to(region))
     }
 
     fn bind(&mut self) -> Option<Receive> {
@@ -145,6 +155,10 @@ impl RecvQueue {
         let receive = self.entries.pop_front().flatten();
         self.next = self.next.next();
         receive
+    }
+
+    pub(super) fn refers_to(&self, region: RegionId) -> bool {
+        self.entries.iter().flatten().any(|receive| receive.refers_to(region))
     }
 
     /// Takes everything that is left, in order.

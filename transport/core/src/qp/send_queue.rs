@@ -222,6 +222,14 @@ impl SendQueue {
         }
     }
 
+    /// Whether an outstanding work request refers to a region.
+    pub(super) fn refers_to(&self, region: crate::RegionId) -> bool {
+        (0..self.outstanding()).any(|steps| {
+            let wqe = &self.ring[(self.head.wrapping_add(steps) & self.mask) as usize];
+            wqe.segments.iter().any(|segment| segment.region == region)
+        })
+    }
+
     /// After the last work request was retired, whatever state it was in.
     pub(super) fn restart_empty(&mut self) {
         debug_assert_eq!(self.head, self.tail);
