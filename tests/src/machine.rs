@@ -73,12 +73,22 @@ impl HugePages {
     /// # Errors
     /// Not root, a read-only /proc, or memory too fragmented.
     pub fn reserve(count: u64) -> io::Result<Self> {
-        let before = fs::read_to_string(NR_HUGEPAGES)?;
-        let total: u64 = before.trim().parse().map_err(io::Error::other)?;
-        let held = Self { before };
-        fs::write(NR_HUGEPAGES, (total + count).to_string())?;
+        let held = Self { before: fs::read_to_string(NR_HUGEPAGES)? };
+        held.top_up(count)?;
+        Ok(held)
+    }
+
+    /// The same again, after others have taken some.
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve).
+    pub fn top_up(&self, count: u64) -> io::Result<()> {
+        // With those that others still hold from a larger reservation.
+        let total = field(Path::new("/proc/meminfo"), "HugePages_Total:").unwrap_or(0);
+        let missing = count.saturating_sub(free_huge_pages());
+        fs::write(NR_HUGEPAGES, (total + missing).to_string())?;
         let free = free_huge_pages();
-        if free < count { Err(io::Error::other(format!("{free} of {count} could be had"))) } else { Ok(held) }
+        if free < count { Err(io::Error::other(format!("{free} of {count} could be had"))) } else { Ok(()) }
     }
 }
 
@@ -94,6 +104,11 @@ impl Drop for HugePages {
 /// When the kernel does not say.
 pub fn free_huge_pages() -> u64 {
     field(Path::new("/proc/meminfo"), "HugePages_Free:").expect("a kernel with huge pages")
+}
+
+/// Whether a process holds huge pages.
+pub fn has_huge_pages(pid: u32) -> bool {
+    field(Path::new(&format!("/proc/{pid}/status")), "HugetlbPages:").is_some_and(|kib| kib > 0)
 }
 
 /// Huge pages that are neither free nor in the hands of a living process: leaked, or in files.
