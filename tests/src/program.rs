@@ -139,12 +139,15 @@ impl Drop for Running {
 const RUNNING_TICKS: u64 = 60;
 const HANG_NS: u64 = 60_000_000_000;
 
-/// Processor time that a process has taken, in ticks of 10 ms; `None` when it is gone.
+/// Processor time that a process has taken, in ticks of 10 ms; `None` when it has ended.
 fn cpu_ticks(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // Behind the name in parentheses: the state is field 3, user time 14, system time 15.
     let (_, rest) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split(' ').collect();
+    if fields.first() == Some(&"Z") {
+        return None;
+    }
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }
 
