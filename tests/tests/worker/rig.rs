@@ -4,13 +4,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dcp::core::{
     Access, Completion, CongestionControl, CqId, Endpoint, EndpointConfig, MrAttr, MrKeys, Operation, Peer,
-    QpConfig, QpId, SendOp, SendRequest, Sge, Status,
+    QpConfig, QpId, Remote, SendOp, SendRequest, Sge, Status,
 };
 use dcp::dpdk::{
     Clock, Eal, EalConfig, FabricConfig, HugePreference, LcoreGuard, Pool, PoolConfig, QueuePair, Region,
     create_links, register_thread,
 };
-use dcp::wire::{Ipv4Addr, MacAddr, Msn, PKey};
+use dcp::wire::{Ipv4Addr, MacAddr, Msn, PKey, Ssn};
 use dcp::{Worker, WorkerConfig};
 use dcp_bench::pattern::Pattern;
 
@@ -135,12 +135,14 @@ impl Host {
             ip: config.ip,
             service_port: config.service_port,
             start_msn: Msn::ZERO,
+            start_ssn: Ssn::ZERO,
         }
     }
 
     fn connect(&mut self, peer: Peer) {
         let endpoint = self.worker.endpoint_mut();
-        endpoint.modify_to_rtr(self.qp, peer).expect("a fresh queue pair");
+        endpoint.modify_to_init(self.qp).expect("a fresh queue pair");
+        endpoint.modify_to_rtr(self.qp, peer).expect("an initialised one");
         endpoint.modify_to_rts(self.qp).expect("ready to receive");
     }
 }
@@ -194,8 +196,8 @@ impl Rig {
                 lkey,
             })
             .collect();
-        let op = SendOp::Write { remote_va: VA, rkey: self.server.keys.rkey };
-        let request = SendRequest { wr_id: self.posted, op, sges: &sges, signalled: true };
+        let op = SendOp::Write(Remote { va: VA, rkey: self.server.keys.rkey });
+        let request = SendRequest::new(self.posted, op, &sges);
         let posted = self.client.worker.endpoint_mut().post_send(self.client.qp, &request);
         posted.unwrap_or_else(|error| panic!("{error}"));
         self.posted += 1;
@@ -217,6 +219,8 @@ impl Rig {
             status: Status::Success,
             operation: Operation::Write,
             byte_len: 0,
+            imm: None,
+            solicited: false,
         };
         let mut batch = [blank; 64];
         let count = self.client.worker.endpoint_mut().poll_completions(self.client.cq, &mut batch);
