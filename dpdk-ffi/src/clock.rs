@@ -69,6 +69,12 @@ impl Clock {
     }
 }
 
+/// Gives the core away for `duration` or a little longer: for waiting that is no hurry, never between bursts.
+pub fn pause(duration: Duration) {
+    #[expect(clippy::disallowed_methods, reason = "the one place to sleep in")]
+    std::thread::sleep(duration);
+}
+
 const SHIFT: u32 = 32;
 /// Long enough that 50 ns of reading error are 1 ppm, short enough for a program's start.
 const CALIBRATION: Duration = Duration::from_millis(50);

@@ -35,6 +35,8 @@ pub struct EalConfig {
     /// Whether DPDK's channel between processes is opened: net_memif insists on it. Takes ordinary pages, whatever `huge`
     /// says short of `Require`; with huge pages a SIGKILL leaves a directory behind, as with `telemetry`.
     pub ipc: bool,
+    /// Addresses of PCI devices that DPDK may take over, such as `0000:3b:00.0`; no other is touched.
+    pub pci: Vec<String>,
     /// Further EAL arguments, for experts.
     pub extra_args: Vec<String>,
 }
@@ -47,6 +49,7 @@ impl Default for EalConfig {
             cores: Vec::new(),
             telemetry: false,
             ipc: false,
+            pci: Vec::new(),
             extra_args: Vec::new(),
         }
     }
@@ -193,13 +196,12 @@ fn prefix() -> String {
 }
 
 fn arguments(config: &EalConfig, memory: MemoryMode, core: usize, prefix: &str) -> Vec<String> {
-    let mut words = vec![
-        "dcp".to_owned(),
-        format!("--lcores=0@{core}"),
-        "--no-pci".to_owned(),
-        format!("--file-prefix={prefix}"),
-        "--iova-mode=va".to_owned(),
-    ];
+    let mut words = vec!["dcp".to_owned(), format!("--lcores=0@{core}"), format!("--file-prefix={prefix}")];
+    if config.pci.is_empty() {
+        words.extend(["--no-pci".to_owned(), "--iova-mode=va".to_owned()]);
+    }
+    // Real devices: which addresses they need, DPDK finds out.
+    words.extend(config.pci.iter().map(|address| format!("--allow={address}")));
     match memory {
         // Refused together with --no-huge. Its pages have no files, so they cannot stay behind.
         MemoryMode::HugePages { .. } if config.ipc => words.push("--huge-unlink".to_owned()),

@@ -12,7 +12,7 @@ use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::pool::{self, Pool, PoolConfig, PoolError};
 use crate::port::{self, DeviceQueues, PortError};
-use crate::queue::{BURST_MAX, Keep, QueueId, QueuePair, RxQueue, TxQueue};
+use crate::queue::{BURST_MAX, DeviceOfQueue, Keep, QueueId, QueuePair, RxQueue, TxQueue};
 use crate::region;
 
 /// How many links, and how deep.
@@ -80,7 +80,11 @@ struct Fabric {
     _eal: Eal,
 }
 
-impl Keep for Fabric {}
+impl Keep for Fabric {
+    fn eal(&self) -> &Eal {
+        &self._eal
+    }
+}
 
 impl Fabric {
     fn build(eal: &Eal, config: FabricConfig) -> Result<Self, FabricError> {
@@ -105,12 +109,16 @@ impl Fabric {
         #[expect(clippy::cast_possible_truncation, reason = "below QUEUES_PER_DEVICE")]
         let queue = (link % QUEUES_PER_DEVICE) as u16;
         let keep: Arc<dyn Keep> = Arc::<Self>::clone(self);
-        let id = QueueId { port: device.port, queue, burst_max: BURST_MAX, keep };
+        #[expect(clippy::cast_possible_truncation, reason = "QUEUES_PER_DEVICE at most")]
+        let queues = self.rings.len().min(QUEUES_PER_DEVICE) as u16;
+        let device = DeviceOfQueue { port: device.port, queues, burst_max: BURST_MAX };
+        let id = QueueId { device, queue, keep };
         let ring = self.rings[link][side as usize].raw;
         QueuePair {
             rx: RxQueue::new(id.clone()),
             tx: TxQueue::new(id, Some(ring)),
             mac: mac(link, side, serial),
+            started: true,
         }
     }
 }
@@ -159,6 +167,7 @@ impl Device {
         let queues =
             DeviceQueues { count: count.try_into().unwrap_or(u16::MAX), rx_ring_size: 0, tx_ring_size: 0 };
         port::configure(port, queues, None, pool).map_err(FabricError::Port)?;
+        port::start(port).map_err(FabricError::Port)?;
         Ok(device)
     }
 }

@@ -1,15 +1,18 @@
 //! Devices by name: net_tap, net_af_packet, net_memif, net_null, and what the machine has.
 
+mod error;
+
 use std::ffi::{CStr, CString};
-use std::fmt;
 use std::ptr;
 use std::sync::Arc;
+
+pub use error::PortError;
 
 use crate::eal::{self, Eal};
 use crate::errno::Errno;
 use crate::interrupts::InterruptGate;
 use crate::pool::Pool;
-use crate::queue::{BURST_MAX, Keep, QueueId, QueuePair, RxQueue, TxQueue};
+use crate::queue::{BURST_MAX, DeviceOfQueue, Keep, QueueId, QueuePair, RxQueue, TxQueue};
 
 /// A device that was found but not started. Dropping it releases a device that [`create`](Self::create) made.
 #[derive(Debug)]
@@ -68,7 +71,13 @@ impl Port {
 
     /// The driver's name, such as `net_tap`.
     pub fn driver(&self) -> String {
-        info(self.inner.port).map(|info| driver_name(&info)).unwrap_or_default()
+        driver_of(self.inner.port)
+    }
+
+    /// Whether the device sends frames in several segments.
+    pub fn takes_segments(&self) -> bool {
+        let capabilities = info(self.inner.port).map(|info| info.tx_offload_capa).unwrap_or_default();
+        capabilities & dpdk_sys::DCP_TX_OFFLOAD_MULTI_SEGS != 0
     }
 
     /// Starts the device; it runs until the last queue is dropped.
@@ -76,6 +85,19 @@ impl Port {
     /// # Errors
     /// [`PortError`], naming the step that the device refused.
     pub fn start(self, config: &PortConfig) -> Result<Vec<QueuePair>, PortError> {
+        let port = self.inner.port;
+        let mut pairs = self.configure(config)?;
+        start(port)?;
+        pairs.iter_mut().for_each(|pair| pair.set_started(true));
+        Ok(pairs)
+    }
+
+    /// Sets a device up without starting it: a net_memif client cannot start before its server is there. Its queues
+    /// move nothing until [`QueuePair::start`].
+    ///
+    /// # Errors
+    /// [`PortError`], naming the step that the device refused.
+    pub fn configure(self, config: &PortConfig) -> Result<Vec<QueuePair>, PortError> {
         let port = self.inner.port;
         let queues = DeviceQueues {
             count: config.queues,
@@ -90,10 +112,14 @@ impl Port {
         // SAFETY: the port is valid, `mac` is ours.
         unsafe { dpdk_sys::rte_eth_macaddr_get(port, &raw mut mac) };
         let burst_max = burst_max(&self.driver());
-        let keep: Arc<dyn Keep> = Arc::new(Running { _inner: self.inner, _pool: config.pool.clone() });
+        let keep: Arc<dyn Keep> = Arc::new(Running { inner: self.inner, _pool: config.pool.clone() });
         let pair = |queue| {
-            let id = QueueId { port, queue, burst_max, keep: Arc::clone(&keep) };
-            QueuePair { rx: RxQueue::new(id.clone()), tx: TxQueue::new(id, None), mac: mac.addr_bytes }
+            let device = DeviceOfQueue { port, queues: config.queues, burst_max };
+            let id = QueueId { device, queue, keep: Arc::clone(&keep) };
+            let (rx, tx) = (RxQueue::new(id.clone()), TxQueue::new(id, None));
+            let mut pair = QueuePair { rx, tx, mac: mac.addr_bytes, started: false };
+            pair.set_started(false);
+            pair
         };
         Ok((0..config.queues).map(pair).collect())
     }
@@ -107,11 +133,15 @@ fn burst_max(driver: &str) -> u16 {
 /// A device that its queues keep running. The device goes before the pool.
 #[derive(Debug)]
 struct Running {
-    _inner: PortInner,
+    inner: PortInner,
     _pool: Pool,
 }
 
-impl Keep for Running {}
+impl Keep for Running {
+    fn eal(&self) -> &Eal {
+        &self.inner.eal
+    }
+}
 
 #[derive(Debug)]
 struct PortInner {
@@ -175,7 +205,25 @@ pub(crate) struct DeviceQueues {
     pub(crate) tx_ring_size: u16,
 }
 
-/// Configures and starts a device.
+/// Starts a device that is configured.
+pub(crate) fn start(port: u16) -> Result<(), PortError> {
+    // SAFETY: DPDK checks the number; the device is alive, as every caller holds it.
+    let code = unsafe { dpdk_sys::rte_eth_dev_start(port) };
+    if code < 0 {
+        let driver = driver_of(port);
+        return Err(PortError::Refused { driver, step: "its start", errno: Errno::from_return(code) });
+    }
+    Ok(())
+}
+
+/// Stops a device; its interrupt handlers stand still meanwhile. Nobody may be inside a burst.
+pub(crate) fn stop(port: u16, eal: &Eal) {
+    let _gate = InterruptGate::close(eal);
+    // SAFETY: the device is alive, as every caller holds it. One that does not run ignores it.
+    unsafe { dpdk_sys::rte_eth_dev_stop(port) };
+}
+
+/// Configures a device.
 pub(crate) fn configure(
     port: u16,
     queues: DeviceQueues,
@@ -225,8 +273,7 @@ pub(crate) fn configure(
         let code = unsafe { dpdk_sys::rte_eth_tx_queue_setup(port, queue, tx_ring, ANY_SOCKET, ptr::null()) };
         check("a transmit queue", code)?;
     }
-    // SAFETY: as above.
-    check("its start", unsafe { dpdk_sys::rte_eth_dev_start(port) })
+    Ok(())
 }
 
 /// `SOCKET_ID_ANY`.
@@ -257,6 +304,10 @@ fn info(port: u16) -> Result<dpdk_sys::rte_eth_dev_info, PortError> {
     }
 }
 
+fn driver_of(port: u16) -> String {
+    info(port).map(|info| driver_name(&info)).unwrap_or_default()
+}
+
 fn driver_name(info: &dpdk_sys::rte_eth_dev_info) -> String {
     if info.driver_name.is_null() {
         return String::new();
@@ -264,75 +315,3 @@ fn driver_name(info: &dpdk_sys::rte_eth_dev_info) -> String {
     // SAFETY: a static string of the driver's.
     unsafe { CStr::from_ptr(info.driver_name) }.to_string_lossy().into_owned()
 }
-
-/// Why a device cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PortError {
-    /// A name with a zero byte.
-    BadName {
-        /// The name.
-        name: String,
-    },
-    /// The device did not come up.
-    NotFound {
-        /// Its name.
-        name: String,
-        /// What DPDK said.
-        reason: String,
-    },
-    /// More queues than the device has.
-    Queues {
-        /// Its driver.
-        driver: String,
-        /// Pairs asked for.
-        count: u16,
-        /// Pairs that it has.
-        most: u16,
-    },
-    /// An MTU that the device does not take.
-    Mtu {
-        /// Its driver.
-        driver: String,
-        /// The MTU asked for.
-        mtu: u16,
-        /// The driver's reason.
-        errno: Errno,
-    },
-    /// The device refused something else.
-    Refused {
-        /// Its driver.
-        driver: String,
-        /// What it refused.
-        step: &'static str,
-        /// The driver's reason.
-        errno: Errno,
-    },
-}
-
-impl fmt::Display for PortError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BadName { name } => write!(f, "{name:?} is no device name: leave out the zero byte"),
-            Self::NotFound { name, reason } => {
-                write!(
-                    f,
-                    "device {name} did not come up ({reason}): check its name, arguments and privileges"
-                )
-            }
-            Self::Queues { driver, count, most } => {
-                write!(f, "{count} queue pairs were asked of {driver}: use 1 to {most}")
-            }
-            Self::Mtu { driver, mtu, errno } => {
-                write!(f, "{driver} does not take an MTU of {mtu} ({errno}): choose a smaller one")
-            }
-            Self::Refused { driver, step, errno } => {
-                write!(
-                    f,
-                    "{driver} refused {step} ({errno}): check that the device is up and not used by another program"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for PortError {}

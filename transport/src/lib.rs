@@ -4,6 +4,7 @@
 //! straight into registered memory, and sends payload straight out of it. The protocol itself lives in `dcp-core`.
 #![forbid(unsafe_code)]
 
+pub mod device;
 mod place;
 mod transmit;
 mod worker;
