@@ -1,0 +1,60 @@
+//! Opens a device by URI and echoes frames, or sends frames to an echo and compares what comes back. For the device tests.
+//!
+//! `device-probe echo|check|flood URI [mtu=N]`: prints `ready …` when the device is open, `up` and `down` as the
+//! link goes, and `checked N` when all came back. Exit code 3 with one sentence when the device cannot be opened.
+#![forbid(unsafe_code)]
+
+mod frames;
+mod run;
+
+use std::process::ExitCode;
+
+use dcp::device::{DeviceConfig, DeviceUri, MtuChoice, NetDevice, eal_config};
+use dcp::dpdk::{Clock, Eal, EalConfig};
+
+use run::Station;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match probe(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, sentence)) => {
+            eprintln!("{sentence}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+type Fault = (u8, String);
+
+fn usage() -> Fault {
+    (2, "device-probe echo|check|flood URI [mtu=N] [wait=MS]".to_owned())
+}
+
+fn probe(arguments: &[String]) -> Result<(), Fault> {
+    let [mode, uri, options @ ..] = arguments else { return Err(usage()) };
+    let uri: DeviceUri = uri.parse().map_err(|error: dcp::device::UriError| (2, error.to_string()))?;
+    let mut config = DeviceConfig { mbufs: 2047, ring_frames: 256, ..DeviceConfig::default() };
+    let mut wait_ms = 10_000;
+    for option in options {
+        match option.split_once('=') {
+            Some(("mtu", mtu)) => config.mtu = MtuChoice::Exactly(mtu.parse().map_err(|_| usage())?),
+            Some(("wait", ms)) => wait_ms = ms.parse().map_err(|_| usage())?,
+            _ => return Err(usage()),
+        }
+    }
+    let eal = EalConfig { memory_mib: 64, ..EalConfig::default() };
+    let eal = Eal::start(eal_config(eal, std::slice::from_ref(&uri)));
+    let eal = eal.map_err(|error| (3, error.to_string()))?;
+    let clock = Clock::calibrate();
+    let device = NetDevice::open(&eal, &uri, &config).map_err(|error| (3, error.to_string()))?;
+    println!("ready mtu={} most={} transmit={:?}", device.mtu(), device.mtu_most(), device.transmit());
+    let mut station = Station::new(&eal, device, clock).map_err(|sentence| (3, sentence))?;
+    station.wait_for_link(wait_ms).map_err(|sentence| (3, sentence))?;
+    match mode.as_str() {
+        "echo" => station.echo(),
+        "flood" => station.flood(),
+        "check" => station.check().map_err(|sentence| (1, sentence)),
+        _ => Err(usage()),
+    }
+}
