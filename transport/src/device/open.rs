@@ -100,8 +100,8 @@ pub(super) fn open(eal: &Eal, uri: &DeviceUri, config: &DeviceConfig) -> Result<
         mtu: limits.sets_mtu.then_some(ip_bytes.max(1500)),
         pool: pool.clone(),
     };
-    let (queues, upkeep) = start(eal, port, &port_config, role)
-        .map_err(|error| DeviceError::Port { uri: uri.to_string(), error })?;
+    let started = start(eal, port, &port_config, role);
+    let (queues, upkeep) = started.map_err(|error| explain(uri, error))?;
     let own = queues.first().map(|pair| pair.mac).unwrap_or_default();
     let mac = config.mac.unwrap_or_else(|| mac_for(uri, own));
     Ok(Opened { queues, upkeep, mtu, mtu_most, transmit, mac, pool })
@@ -212,10 +212,11 @@ fn make_port(eal: &Eal, uri: &DeviceUri, role: Option<MemifRole>, mtu: u32) -> R
 const AF_PACKET_BLOCK: u32 = 65536;
 
 fn explain(uri: &DeviceUri, error: PortError) -> DeviceError {
-    let PortError::NotFound { reason, .. } = &error else {
-        return DeviceError::Port { uri: uri.to_string(), error };
+    let reason = match &error {
+        PortError::NotFound { reason, .. } => reason.clone(),
+        PortError::Refused { errno, .. } => errno.to_string(),
+        _ => return DeviceError::Port { uri: uri.to_string(), error },
     };
-    let reason = reason.clone();
     match uri {
         DeviceUri::AfXdp { interface } => DeviceError::NoXdp { interface: interface.clone(), reason },
         DeviceUri::Memif { socket, .. } if reason.contains("setup socket") => {

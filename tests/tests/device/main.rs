@@ -1,0 +1,9 @@
+//! The device layer between processes: memif directly, veth with af_packet, taps with a bridge. Each in a network
+//! namespace of its own, by `device-probe`.
+#![forbid(unsafe_code)]
+
+mod memif;
+mod namespace;
+mod probe;
+mod refusals;
+mod wires;
