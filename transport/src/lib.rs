@@ -7,6 +7,7 @@
 pub mod device;
 mod place;
 mod transmit;
+pub mod verbs;
 mod worker;
 
 pub use dcp_core as core;

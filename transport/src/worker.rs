@@ -2,7 +2,7 @@
 
 use dcp_core::{Endpoint, Instant, RegionId, RxPacket, RxVerdict};
 use dcp_wire::{BounceRewrite, HEADER_LEN_MAX, Kind, Packet, ParseError, ParseOptions};
-use dpdk_ffi::{Clock, Mbuf, MbufBatch, MbufStash, Pool, QueuePair, Region};
+use dpdk_ffi::{Clock, HugePreference, Mbuf, MbufBatch, MbufStash, Pool, QueuePair, Region};
 
 use crate::place::Placer;
 use crate::transmit::FrameBuilder;
@@ -52,6 +52,8 @@ pub struct Worker {
     endpoint: Endpoint,
     queues: QueuePair,
     regions: Vec<Region>,
+    /// In the place of regions that are gone.
+    nothing: Region,
     stash: MbufStash,
     clock: Clock,
     options: ParseOptions,
@@ -79,6 +81,7 @@ impl Worker {
             endpoint: config.endpoint,
             queues: config.queues,
             regions: Vec::new(),
+            nothing: Region::alloc(1, HugePreference::Never).expect("a byte of memory"),
             stash: MbufStash::new(&config.header_pool, &config.payload_pool),
             clock: config.clock,
             options: ParseOptions { service_port: config.service_port, icrc: false },
@@ -100,6 +103,25 @@ impl Worker {
     pub fn add_region(&mut self, region: Region) -> RegionId {
         self.regions.push(region);
         RegionId(u32::try_from(self.regions.len() - 1).expect("fewer than 2^32 regions"))
+    }
+
+    /// Makes a region known under an id of the caller's choice, the same at several workers.
+    pub(crate) fn set_region(&mut self, id: RegionId, region: Region) {
+        while self.regions.len() <= id.index() {
+            // Never looked at: no registration names it.
+            self.regions.push(region.clone());
+        }
+        self.regions[id.index()] = region;
+    }
+
+    /// Whether a frame under way refers to a region.
+    pub(crate) fn region_in_flight(&self, id: RegionId) -> bool {
+        self.regions[id.index()].in_flight() > 0
+    }
+
+    /// Lets go of a region that nothing refers to.
+    pub(crate) fn clear_region(&mut self, id: RegionId) {
+        self.regions[id.index()] = self.nothing.clone();
     }
 
     /// The endpoint.

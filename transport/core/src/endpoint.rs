@@ -511,6 +511,11 @@ impl Endpoint {
             || self.shared.srqs.iter().any(|srq| srq.refers_to(region))
     }
 
+    /// Send work requests whose slots are the application's again, since creation, modulo 2^32.
+    pub fn sends_freed(&self, qp: QpId) -> u32 {
+        self.qps[qp.index()].sends_freed()
+    }
+
     /// Receives posted and not completed.
     pub fn receives(&self, qp: QpId) -> usize {
         self.qps[qp.index()].receives()

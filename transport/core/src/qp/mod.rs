@@ -247,6 +247,10 @@ impl Qp {
         answers || self.queue.refers_to(region) || self.recv_queue.refers_to(region)
     }
 
+    pub(crate) const fn sends_freed(&self) -> u32 {
+        self.queue.freed()
+    }
+
     pub(crate) const fn unacknowledged(&self) -> u32 {
         self.requests.window.len() + self.answers.window.len()
     }

@@ -68,7 +68,8 @@ impl SendOp {
     }
 
     /// How its completion names it.
-    pub(super) const fn operation(self) -> Operation {
+    #[must_use]
+    pub const fn operation(self) -> Operation {
         match self {
             Self::Send | Self::SendImm(_) => Operation::Send,
             Self::Write(_) | Self::WriteImm(..) => Operation::Write,
@@ -143,6 +144,11 @@ impl SendQueue {
 
     pub(super) const fn is_full(&self) -> bool {
         self.tail.wrapping_sub(self.held) >= self.depth
+    }
+
+    /// Slots that the application has back, modulo 2^32.
+    pub(super) const fn freed(&self) -> u32 {
+        self.held
     }
 
     /// Ring index of the next work request, for a driver that keeps inline bytes beside it.
