@@ -236,7 +236,8 @@ impl Worker {
 
     /// R-10, and with `cut` R-12: in place, unless someone else holds the frame too.
     fn bounce(&mut self, mut frame: Mbuf, rewrite: &BounceRewrite, cut: bool) {
-        if frame.is_shared() || frame.head_len() < dcp_wire::HO_LEN + dcp_wire::VLAN_LEN {
+        let touched = (dcp_wire::HO_LEN + dcp_wire::VLAN_LEN).min(frame.frame_len());
+        if frame.is_shared() || frame.head_len() < touched {
             match frame.copy(&self.header_pool) {
                 Some(copy) => self.done.discard(std::mem::replace(&mut frame, copy)),
                 None => {

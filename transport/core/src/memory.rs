@@ -158,7 +158,8 @@ impl Memory {
         self.free.pop_front()
     }
 
-    /// Forgets a range; false if the key names none. Work under way that names it fails from now on.
+    /// Forgets a range; false if the key names none. Peers are refused from now on; work that was posted keeps what
+    /// its keys meant when it was posted.
     pub(crate) fn deregister(&mut self, keys: MrKeys) -> bool {
         let slot = slot_of(keys.rkey);
         let Some(entry) = self.slots.get_mut(slot) else { return false };

@@ -310,6 +310,112 @@ fn b6_unsignalled_requests_hold_their_slots_until_a_signalled_one_completes() {
 }
 
 #[test]
+fn t9_resync_before_the_last_packet_was_sent_restarts_the_message() {
+    let mut pair = small();
+    let headers = genuine(&mut pair);
+    let back = reversed(headers, &pair);
+    pair.write(Side::Client, 0, 1, WriteRange { from: 0, to: 0, len: 4 * MTU }).unwrap();
+    let sent = pair.host_mut(Side::Client).transmit(dcp_core::Instant::from_ns(1), 2);
+    assert_eq!(sent.len(), 2);
+    let nak = Some(Nak { code: NakCode::Resync, msn: Msn::from_low_bits(1), generation: Generation::ZERO });
+    let ack = Ack { stream: Stream::Requests, emsn: Msn::from_low_bits(1), received: 0, nak };
+    inject(&mut pair, Side::Client, Headers { kind: Kind::Ack(ack), ..back }, 0);
+    assert_eq!(pair.host(Side::Client).endpoint.counters().resyncs, 1);
+}
+
+#[test]
+fn t7_a_whole_round_of_generations_leaves_no_wrong_count() {
+    let mut pair = small();
+    let headers = genuine(&mut pair);
+    let back = reversed(headers, &pair);
+    let range = WriteRange { from: 0, to: 64, len: 4 * MTU };
+    pair.write(Side::Client, 0, 7, range).unwrap();
+    let now = pair.now;
+    assert_eq!(pair.host_mut(Side::Client).transmit(now, 2).len(), 2);
+    let opcode = DataOpcode::WriteFirst;
+    let returned = HeaderOnly { name: name(1, 0), opcode, returned: true, ack_req: false, solicited: false };
+    inject(&mut pair, Side::Client, Headers { kind: Kind::HeaderOnly(returned), ..back }, 0);
+    for round in 0..4096 {
+        let generation = Generation::from_low_bits(round);
+        let nak = Some(Nak { code: NakCode::Resync, msn: Msn::from_low_bits(1), generation });
+        let ack = Ack { stream: Stream::Requests, emsn: Msn::from_low_bits(1), received: 0, nak };
+        inject(&mut pair, Side::Client, Headers { kind: Kind::Ack(ack), ..back }, 0);
+    }
+    assert!(pair.run(&mut Lossless, LONG));
+    assert_eq!(pair.statuses(Side::Client), [(7, Status::Success)]);
+    assert_landed(&pair, range);
+}
+
+#[test]
+fn r9_words_about_the_other_stream_do_not_touch_requests() {
+    let mut pair = small();
+    let headers = genuine(&mut pair);
+    let back = reversed(headers, &pair);
+    pair.write(Side::Client, 0, 1, WriteRange { from: 0, to: 0, len: 1 }).unwrap();
+    assert_eq!(pair.host_mut(Side::Client).transmit(dcp_core::Instant::from_ns(1), 1).len(), 1);
+    for nak in [
+        None,
+        Some(Nak { code: NakCode::RemoteAccess, msn: Msn::from_low_bits(1), generation: Generation::ZERO }),
+    ] {
+        let ack = Ack { stream: Stream::Answers, emsn: Msn::from_low_bits(2), received: 0, nak };
+        inject(&mut pair, Side::Client, Headers { kind: Kind::Ack(ack), ..back }, 0);
+    }
+    let opcode = DataOpcode::ReadResponseOnly;
+    let returned = HeaderOnly { name: name(1, 0), opcode, returned: true, ack_req: false, solicited: false };
+    inject(&mut pair, Side::Client, Headers { kind: Kind::HeaderOnly(returned), ..back }, 0);
+    pair.host_mut(Side::Client).collect();
+    assert!(pair.statuses(Side::Client).is_empty());
+    assert_eq!(pair.state(Side::Client, 0), QpState::Rts);
+    assert_eq!(pair.host(Side::Client).endpoint.counters().ho_returned, 0);
+}
+
+#[test]
+fn r17_queue_pair_in_error_does_not_answer_what_breaks_a_rule() {
+    let mut pair = small();
+    let headers = genuine(&mut pair);
+    let rkey = pair.host(Side::Server).keys.rkey;
+    let host = pair.host_mut(Side::Server);
+    let id = host.qps[0];
+    host.endpoint.modify_to_error(id).unwrap();
+    let reth = Reth { va: MR_VA, rkey, dma_len: 4 * MTU };
+    inject(
+        &mut pair,
+        Side::Server,
+        Headers { kind: write_kind(name(1, 0), reth, Part::First), ..headers },
+        5,
+    );
+    let now = pair.now;
+    assert!(pair.host_mut(Side::Server).transmit(now, 8).is_empty());
+    inject(
+        &mut pair,
+        Side::Server,
+        Headers { kind: write_kind(name(1, 0), reth, Part::First), ..headers },
+        MTU as usize,
+    );
+    assert_eq!(pair.host_mut(Side::Server).transmit(now, 8).len(), 1);
+}
+
+#[test]
+fn t8_gap_puts_off_every_message_under_way() {
+    let mut pair = small();
+    for wr_id in 0..4 {
+        pair.write(Side::Client, 0, wr_id, WriteRange { from: 0, to: 0, len: 100 }).unwrap();
+    }
+    let now = pair.now;
+    let frames = pair.host_mut(Side::Client).transmit(now, 8);
+    pair.now = now.after(1_000_000_000);
+    let late = pair.now;
+    let host = pair.host_mut(Side::Client);
+    host.endpoint.handle_gap(late, 1_000_000_000);
+    host.endpoint.handle_timeout(late);
+    for frame in frames {
+        pair.fly(Side::Client, frame, &mut Lossless);
+    }
+    assert!(pair.run(&mut Lossless, LONG));
+    assert_eq!(pair.host(Side::Client).endpoint.counters().timeouts, 0);
+}
+
+#[test]
 fn clones_have_equal_hashes_and_diverge_with_their_inputs() {
     let mut pair = small();
     pair.write(Side::Client, 0, 1, WriteRange { from: 0, to: 0, len: 4 * MTU }).unwrap();

@@ -93,11 +93,9 @@ impl Qp {
         shared: &mut Shared,
         sink: &mut S,
     ) -> Result<RxVerdict, DropReason> {
-        if self.state == QpState::Error {
-            self.pending.nak = true;
-            return Err(DropReason::WrongState);
-        }
         let incoming = match data.op {
+            // what breaks no rule is answered with the last NAK.
+            _ if self.state == QpState::Error => return Err(self.answer_in_error(rx, data)),
             DataOp::Write { reth, part } => self.check_write(rx, data, reth, part),
             DataOp::Send { ssn, part } => self.check_send(rx, data, ssn, part),
             DataOp::ReadRequest(reth) => {
@@ -129,6 +127,17 @@ impl Qp {
                 Err(reason)
             }
         }
+    }
+
+    #[cold]
+    fn answer_in_error(&mut self, rx: &RxPacket, data: &Data) -> DropReason {
+        let legal = match data.op {
+            DataOp::Write { reth, part } => self.check_write(rx, data, reth, part).is_some(),
+            DataOp::Send { ssn, part } => self.check_send(rx, data, ssn, part).is_some(),
+            _ => true,
+        };
+        self.pending.nak |= legal;
+        if legal { DropReason::WrongState } else { DropReason::BadLength }
     }
 
     /// counted whatever happens to it next.

@@ -62,7 +62,8 @@ impl SendStream {
             }
             let message = self.window.message_mut(name.msn);
             if message.generation == name.generation {
-                message.waiting -= 1;
+                // Saturating: after 4096 restarts an entry of old looks like one of now.
+                message.waiting = message.waiting.saturating_sub(1);
                 return Some(name);
             }
         }

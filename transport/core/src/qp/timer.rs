@@ -151,9 +151,10 @@ impl Qp {
         }
         let mut put_off = false;
         for stream in [Stream::Requests, Stream::Answers] {
+            // All of them: each runs out by its own last sign of life once it is the oldest.
             let window = &mut self.stream_mut(stream).window;
-            if !window.is_empty() {
-                window.message_mut(window.una).life = now;
+            for steps in 0..window.len() {
+                window.message_mut(window.una.plus(steps)).life = now;
                 put_off = true;
             }
         }
