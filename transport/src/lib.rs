@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod device;
+pub mod net;
 mod place;
 mod transmit;
 pub mod verbs;
