@@ -10,6 +10,8 @@ pub(crate) struct FrameBuilder<'a> {
     pub(crate) regions: &'a [Region],
     /// Payload segments that a frame may have.
     pub(crate) segments_max: usize,
+    /// Whether payload is copied behind the header, for devices that send one segment.
+    pub(crate) linear: bool,
     /// Whether frames may need a second header mbuf, for an ICRC.
     pub(crate) icrc: bool,
     pub(crate) scratch: &'a mut Vec<u8>,
@@ -18,7 +20,8 @@ pub(crate) struct FrameBuilder<'a> {
 impl TxSink for FrameBuilder<'_> {
     #[inline]
     fn capacity(&self) -> usize {
-        let frames = self.batch.room().min(self.stash.available(self.segments_max));
+        let segments_max = if self.linear { 0 } else { self.segments_max };
+        let frames = self.batch.room().min(self.stash.available(segments_max));
         if self.icrc { frames.min(self.stash.headers() / 2) } else { frames }
     }
 
@@ -31,6 +34,10 @@ impl TxSink for FrameBuilder<'_> {
         dcp_wire::emit(frame.headers, frame.payload_len as usize + trailer, head);
         for segment in frame.segments {
             let region = &self.regions[segment.region.index()];
+            if self.linear {
+                copy_behind(&mut mbuf, region, segment.offset, segment.len as usize);
+                continue;
+            }
             self.stash
                 .attach(&mut mbuf, region, segment.offset, segment.len as usize)
                 .expect("capacity() counted the segments, and posting checked their ranges");
@@ -42,6 +49,11 @@ impl TxSink for FrameBuilder<'_> {
     }
 }
 
+fn copy_behind(frame: &mut Mbuf, region: &Region, offset: u64, len: usize) {
+    let room = frame.grow_head(len).expect("the pool of a linear device has room for every frame");
+    region.read(offset, room).expect("posting checked the range");
+}
+
 impl FrameBuilder<'_> {
     /// The ICRC is a last segment of four bytes behind payload that nobody copied.
     #[cold]
@@ -49,6 +61,12 @@ impl FrameBuilder<'_> {
         self.scratch.resize(frame.frame_len(), 0);
         frame.copy_to_slice(0, self.scratch).expect("as long as the frame");
         let icrc = dcp_wire::icrc(self.scratch, []).expect("frames have whole headers");
+        if self.linear {
+            let room =
+                frame.grow_head(icrc.len()).expect("the pool of a linear device has room for every frame");
+            room.copy_from_slice(&icrc);
+            return;
+        }
         let mut tail = self.stash.take_header().expect("capacity() counted two");
         tail.grow_head(icrc.len()).expect("four bytes fit").copy_from_slice(&icrc);
         frame.append(tail).expect("far from 2^16 segments");

@@ -1,9 +1,13 @@
 //! The loop of one worker: an endpoint, its queue pair, its memory.
 
+mod network;
+
 use dcp_core::{Endpoint, Instant, RegionId, RxPacket, RxVerdict};
 use dcp_wire::{BounceRewrite, HEADER_LEN_MAX, Kind, Packet, ParseError, ParseOptions};
 use dpdk_ffi::{Clock, HugePreference, Mbuf, MbufBatch, MbufStash, Pool, QueuePair, Region};
 
+use crate::device::Upkeep;
+use crate::net::NetStack;
 use crate::place::Placer;
 use crate::transmit::FrameBuilder;
 
@@ -41,6 +45,8 @@ pub struct WorkerCounters {
     pub bounces_lost: u64,
     /// Polls that found more to send than mbufs to send it in.
     pub starved: u64,
+    /// Frames freed because the device had no link.
+    pub link_down_drops: u64,
 }
 
 /// Polls that wait for transmit room before bounces are dropped.
@@ -70,6 +76,12 @@ pub struct Worker {
     /// When the receive queue was last seen empty (R-14's t2).
     seen_empty: Instant,
     last_poll: Instant,
+    /// Payload is copied behind the header.
+    linear: bool,
+    upkeep: Option<Upkeep>,
+    net: Option<NetStack>,
+    /// When the network stack has something to send.
+    net_due: Option<Instant>,
     counters: WorkerCounters,
 }
 
@@ -95,6 +107,10 @@ impl Worker {
             waited: 0,
             seen_empty: now,
             last_poll: now,
+            linear: false,
+            upkeep: None,
+            net: None,
+            net_due: None,
             counters: WorkerCounters::default(),
         }
     }
@@ -144,8 +160,14 @@ impl Worker {
         let now = self.now();
         self.endpoint.handle_gap(now, now.since(self.last_poll));
         self.last_poll = now;
+        if self.upkeep.is_some() {
+            self.keep_up(now);
+        }
         let received = self.receive(now);
         self.endpoint.handle_timeout(now);
+        if self.net_due.is_some_and(|due| due <= now) {
+            self.send_net_frames(now);
+        }
         // t3 is read after everything ahead of a probe has been placed.
         let later = self.now();
         received + self.transmit(later)
@@ -198,7 +220,7 @@ impl Worker {
             Ok(packet) => packet,
             Err(error) => {
                 self.counters.unparsed[error.index()] += 1;
-                self.done.discard(frame);
+                self.handle_other(now, error, frame);
                 return;
             }
         };
@@ -271,6 +293,7 @@ impl Worker {
             batch: &mut self.tx,
             regions: &self.regions,
             segments_max: self.segments_max,
+            linear: self.linear,
             icrc: self.endpoint.uses_icrc(),
             scratch: &mut self.scratch,
         };
@@ -285,6 +308,9 @@ impl Worker {
         }
         let sent = self.queues.tx.burst(&mut self.tx);
         self.counters.sent += sent as u64;
+        if sent == 0 && !self.queues.is_running() {
+            self.drop_unsent();
+        }
         sent
     }
 

@@ -31,7 +31,7 @@ pub struct NetDevice {
 pub struct WorkerQueues {
     /// Receive and transmit queue.
     pub queues: QueuePair,
-    /// For [`Worker::set_upkeep`](crate::Worker), where the device needs any.
+    /// For [`Worker::set_upkeep`](crate::Worker::set_upkeep), where the device needs any.
     pub upkeep: Option<Upkeep>,
 }
 
@@ -104,6 +104,21 @@ impl NetDevice {
     /// How payload is to be put into frames.
     pub fn transmit(&self) -> Transmit {
         self.opened.transmit
+    }
+
+    /// A pool for the frames that a worker builds: heads only, or whole frames where payload is copied into them.
+    ///
+    /// # Errors
+    /// The EAL's memory does not hold it.
+    pub fn header_pool(&self, eal: &Eal, count: u32) -> Result<Pool, DeviceError> {
+        let room = match self.opened.transmit {
+            Transmit::External => {
+                return Pool::new(eal, PoolConfig::header("tx", count)).map_err(DeviceError::Pool);
+            }
+            Transmit::Linear => limits::frame_bytes(self.opened.mtu),
+        };
+        let room = u16::try_from(room).unwrap_or(u16::MAX);
+        Pool::new(eal, PoolConfig::frames("tx", count, room)).map_err(DeviceError::Pool)
     }
 
     /// The Ethernet address to send from and be reached at.
