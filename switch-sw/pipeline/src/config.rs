@@ -1,14 +1,13 @@
 //! Parameters of a switch, and what is refused at start (D6).
 
-use core::fmt;
-use core::ops::RangeInclusive;
-
 use dcp_wire::{MacAddr, SERVICE_PORT};
 
+use crate::config_error::{ConfigError, Parameter, PerPort, in_range};
 use crate::fault::FaultConfig;
 use crate::note::Note;
 use crate::port::PortId;
 use crate::red::RedConfig;
+use crate::route::{GroupConfig, GroupId, check_groups};
 use crate::weight::{Incast, Weight, WeightConfig};
 
 /// Most ports of one switch.
@@ -46,6 +45,15 @@ pub struct PipelineConfig {
     pub learn_macs: bool,
     /// Addresses known from the start; never learned over.
     pub static_macs: Vec<(MacAddr, PortId)>,
+    /// S-5: groups of parallel links; a port is in one at most. Default none.
+    pub groups: Vec<GroupConfig>,
+    /// Addresses behind groups, known from the start; never learned over.
+    pub group_macs: Vec<(MacAddr, GroupId)>,
+    /// Where unicast frames for unknown addresses go instead of everywhere, unless they came from there. Default none.
+    pub default_group: Option<GroupId>,
+    /// After how many nanoseconds without a frame from it an address is forgotten, or up to a quarter earlier. Default
+    /// 300 s as in IEEE 802.1D; 0 = never.
+    pub mac_age_ns: u64,
     /// Addresses that the table holds. Default 4096, range 1 ..= [`MAC_ENTRIES_MAX`].
     pub mac_entries_max: u32,
     /// S-0: UDP destination ports that mean DCP. Default 17791; 1 ..= [`SERVICE_PORTS_MAX`] of them.
@@ -70,6 +78,10 @@ impl PipelineConfig {
             ecn: None,
             learn_macs: true,
             static_macs: Vec::new(),
+            groups: Vec::new(),
+            group_macs: Vec::new(),
+            default_group: None,
+            mac_age_ns: 300_000_000_000,
             mac_entries_max: 4096,
             service_ports: vec![SERVICE_PORT],
             faults: Vec::new(),
@@ -122,134 +134,32 @@ impl PipelineConfig {
                 return Err(ConfigError::StaticMacGroup { address });
             }
         }
+        self.check_routes()?;
         if let Some(red) = self.ecn {
             in_range(Parameter::EcnMaxBytes, red.max_bytes, 0..=QUEUE_BYTES_MAX)?;
             in_range(Parameter::EcnMinBytes, red.min_bytes, 0..=red.max_bytes)?;
         }
-        if !self.faults.is_empty() && self.faults.len() != usize::from(self.ports) {
-            return Err(ConfigError::Faults { given: self.faults.len(), ports: self.ports });
-        }
-        Ok(())
+        self.one_per_port(PerPort::Faults, self.faults.len())
     }
-}
 
-/// A number that has a range.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "named like the fields")]
-pub enum Parameter {
-    Ports,
-    TrimThresholdBytes,
-    DataFramesMax,
-    ControlBytesMax,
-    ControlFramesMax,
-    MacEntriesMax,
-    ServicePorts,
-    IncastPorts,
-    TrimmableFrameLen,
-    AckSharePpm,
-    EcnMinBytes,
-    EcnMaxBytes,
-}
-
-impl fmt::Display for Parameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ports => "the number of ports",
-            Self::TrimThresholdBytes => "the trim threshold in bytes",
-            Self::DataFramesMax => "the data queue's size in frames",
-            Self::ControlBytesMax => "the control queue's size in bytes",
-            Self::ControlFramesMax => "the control queue's size in frames",
-            Self::MacEntriesMax => "the size of the MAC table",
-            Self::ServicePorts => "the number of service ports",
-            Self::IncastPorts => "the number of ports of the incast",
-            Self::TrimmableFrameLen => "the length of the smallest frame to be trimmed",
-            Self::AckSharePpm => "the ACK class's share in millionths",
-            Self::EcnMinBytes => "ECN's Kmin in bytes",
-            Self::EcnMaxBytes => "ECN's Kmax in bytes",
-        })
-    }
-}
-
-/// Why a switch does not start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ConfigError {
-    /// A number is outside its range.
-    OutOfRange {
-        /// Which.
-        parameter: Parameter,
-        /// As given.
-        value: u32,
-        /// Smallest legal value.
-        min: u32,
-        /// Largest legal value.
-        max: u32,
-    },
-    /// S-3: an explicit weight is outside its range.
-    Weight {
-        /// As given, in thousandths.
-        milli: u32,
-    },
-    /// A static address is on a port that does not exist.
-    StaticMacPort {
-        /// The address.
-        address: MacAddr,
-        /// Its port.
-        port: PortId,
-    },
-    /// A static address is a group address.
-    StaticMacGroup {
-        /// The address.
-        address: MacAddr,
-    },
-    /// The MAC table has no place for a static address: too many of them, or given twice.
-    StaticMacTable {
-        /// The address.
-        address: MacAddr,
-    },
-    /// Faults are given for some ports only.
-    Faults {
-        /// How many were given.
-        given: usize,
-        /// How many ports there are.
-        ports: u16,
-    },
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfRange { parameter, value, min, max } => {
-                write!(f, "{parameter} must be {min} to {max}, not {value}")
-            }
-            Self::Weight { milli } => write!(
-                f,
-                "the control queue's weight must be {} to {}, not {}.{:03}",
-                Weight::MIN,
-                Weight::MAX,
-                milli / 1000,
-                milli % 1000,
-            ),
-            Self::StaticMacPort { address, port } => {
-                write!(f, "static address {:02x?} is on port {}, which does not exist", address.0, port.0)
-            }
-            Self::StaticMacGroup { address } => {
-                write!(f, "static address {:02x?} is a group address", address.0)
-            }
-            Self::StaticMacTable { address } => {
-                write!(f, "static address {:02x?} is given twice, or the MAC table is full", address.0)
-            }
-            Self::Faults { given, ports } => {
-                write!(f, "faults are given for {given} ports; give them for all {ports} or for none")
+    fn check_routes(&self) -> Result<(), ConfigError> {
+        check_groups(&self.groups, self.ports)?;
+        for &(address, _) in &self.group_macs {
+            if address.0[0] & 1 != 0 {
+                return Err(ConfigError::StaticMacGroup { address });
             }
         }
+        let mut named = self.group_macs.iter().map(|&(_, group)| group).chain(self.default_group);
+        match named.find(|group| usize::from(group.0) >= self.groups.len()) {
+            Some(group) => Err(ConfigError::NoSuchGroup { group }),
+            None => Ok(()),
+        }
     }
-}
 
-impl core::error::Error for ConfigError {}
-
-fn in_range(parameter: Parameter, value: u32, range: RangeInclusive<u32>) -> Result<(), ConfigError> {
-    if range.contains(&value) {
-        return Ok(());
+    fn one_per_port(&self, what: PerPort, given: usize) -> Result<(), ConfigError> {
+        if given == 0 || given == usize::from(self.ports) {
+            return Ok(());
+        }
+        Err(ConfigError::PerPort { what, given, ports: self.ports })
     }
-    Err(ConfigError::OutOfRange { parameter, value, min: *range.start(), max: *range.end() })
 }

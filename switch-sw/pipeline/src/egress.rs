@@ -100,6 +100,12 @@ impl<F: Frame> Egress<F> {
         self.drop_frames(reason, 1);
     }
 
+    /// S-5: what adaptive routing compares.
+    #[inline]
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.data.bytes()
+    }
+
     /// The bytes queued before a new frame exceed the threshold, or its place is missing.
     #[inline]
     fn data_is_long(&self) -> bool {

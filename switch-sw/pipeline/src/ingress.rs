@@ -6,13 +6,18 @@ use crate::counters::IngressCounters;
 use crate::fault::Injector;
 use crate::mac_table::{Learned, MacTable};
 use crate::port::PortId;
+use crate::route::Route;
 
 #[derive(Debug)]
 pub(crate) struct Ingress {
     pub(crate) counters: IngressCounters,
     pub(crate) faults: Injector,
+    /// The port itself.
+    own: Route,
+    /// What the world behind the port is behind: the port, or its group.
+    pub(crate) home: Route,
     /// Frames of one port mostly go one way, so the last answer saves the table.
-    last_destination: Cached<Option<PortId>>,
+    last_destination: Cached<Option<Route>>,
     last_source: Cached<()>,
 }
 
@@ -32,20 +37,28 @@ impl<T> Cached<T> {
 }
 
 impl Ingress {
-    pub(crate) fn new(faults: Injector) -> Self {
+    pub(crate) fn new(faults: Injector, port: PortId, home: Route) -> Self {
         // Of a version that the table does not have: nothing is cached yet.
         let address = MacAddr([0; 6]);
         Self {
             counters: IngressCounters::default(),
             faults,
+            own: Route::port(port),
+            home,
             last_destination: Cached { address, version: u32::MAX, answer: None },
             last_source: Cached { address, version: u32::MAX, answer: () },
         }
     }
 
-    /// The port that `address` is behind.
+    /// Whether a frame from this port that went `route` would go back to where it came from.
     #[inline]
-    pub(crate) fn look_up(&mut self, table: &MacTable, address: MacAddr) -> Option<PortId> {
+    pub(crate) fn is_behind(&self, route: Route) -> bool {
+        route == self.home || route == self.own
+    }
+
+    /// The way to `address`.
+    #[inline]
+    pub(crate) fn look_up(&mut self, table: &MacTable, address: MacAddr) -> Option<Route> {
         let version = table.version();
         if !self.last_destination.is_for(address, version) {
             self.last_destination = Cached { address, version, answer: table.get(address) };
@@ -53,16 +66,16 @@ impl Ingress {
         self.last_destination.answer
     }
 
-    /// Learns that `address` is behind this port, unless it is a group address or all zero.
+    /// Learns that `address` is behind this port or its group, unless it is a group address or all zero.
     #[inline]
-    pub(crate) fn learn(&mut self, table: &mut MacTable, address: MacAddr, port: PortId) {
+    pub(crate) fn learn(&mut self, table: &mut MacTable, address: MacAddr) {
         if self.last_source.is_for(address, table.version()) {
             return;
         }
         if address.0[0] & 1 != 0 || address == MacAddr([0; 6]) {
             return;
         }
-        if table.learn(address, port) == Learned::Full {
+        if table.learn(address, self.home) == Learned::Full {
             self.counters.unlearned += 1;
         }
         self.last_source = Cached { address, version: table.version(), answer: () };

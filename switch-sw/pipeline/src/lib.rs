@@ -19,10 +19,13 @@
 
 mod byte_frame;
 mod config;
+mod config_error;
 mod counters;
 mod egress;
 mod fault;
+mod forward;
 mod frame;
+mod group;
 mod ingress;
 mod mac_table;
 mod note;
@@ -31,14 +34,15 @@ mod port;
 mod queue;
 mod random;
 mod red;
+mod route;
 mod scheduler;
 mod weight;
 
 pub use byte_frame::ByteFrame;
 pub use config::{
-    ConfigError, MAC_ENTRIES_MAX, PORTS_MAX, Parameter, PipelineConfig, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX,
-    SERVICE_PORTS_MAX,
+    MAC_ENTRIES_MAX, PORTS_MAX, PipelineConfig, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, SERVICE_PORTS_MAX,
 };
+pub use config_error::{ConfigError, Parameter, PerPort};
 pub use counters::{DropReason, Drops, EgressCounters, IngressCounters, PortCounters};
 pub use dcp_wire::Classified;
 pub use egress::Queued;
@@ -49,4 +53,7 @@ pub use pipeline::Pipeline;
 pub use port::PortId;
 pub use random::Probability;
 pub use red::RedConfig;
+pub use route::{
+    GROUP_MEMBERS_MAX, GROUP_WEIGHT_MAX, GROUPS_MAX, GroupConfig, GroupId, GroupMember, LoadBalance,
+};
 pub use weight::{Incast, Weight, WeightConfig};

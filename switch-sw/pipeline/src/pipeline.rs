@@ -1,14 +1,13 @@
 //! The switch: frames in, frames out.
 
-use dcp_wire::Classified;
-
-use crate::config::{ConfigError, PipelineConfig};
+use crate::config::PipelineConfig;
+use crate::config_error::ConfigError;
 use crate::counters::{DropReason, PortCounters};
 use crate::egress::{Egress, Handling, Queued};
 use crate::fault::{FaultConfig, Injector};
+use crate::forward::Forwarding;
 use crate::frame::{Frame, FrameSink};
 use crate::ingress::Ingress;
-use crate::mac_table::MacTable;
 use crate::note::Note;
 use crate::port::PortId;
 use crate::weight::Weight;
@@ -23,9 +22,8 @@ use crate::weight::Weight;
 pub struct Pipeline<F> {
     ingress: Box<[Ingress]>,
     egress: Box<[Egress<F>]>,
-    table: MacTable,
+    forwarding: Forwarding,
     service_ports: Box<[u16]>,
-    learn_macs: bool,
     weight: Weight,
     notes: Vec<Note>,
 }
@@ -38,19 +36,16 @@ impl<F: Frame> Pipeline<F> {
     pub fn new(config: PipelineConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let (weight, note) = config.resolve_weight()?;
-        let mut table = MacTable::new(config.mac_entries_max);
-        for &(address, port) in &config.static_macs {
-            if !table.add_static(address, port) {
-                return Err(ConfigError::StaticMacTable { address });
-            }
-        }
+        let forwarding = Forwarding::new(&config)?;
         let faults = |port: u16| config.faults.get(usize::from(port)).copied().unwrap_or_default();
-        let ingress = |port| Ingress::new(Injector::new(faults(port), config.seed, port));
+        let ingress = |port| {
+            let injector = Injector::new(faults(port), config.seed, port);
+            Ingress::new(injector, PortId(port), forwarding.home(PortId(port)))
+        };
         Ok(Self {
             ingress: (0..config.ports).map(ingress).collect(),
             egress: (0..config.ports).map(|port| Egress::new(&config, weight, port)).collect(),
-            table,
-            learn_macs: config.learn_macs,
+            forwarding,
             weight,
             notes: note.into_iter().chain(config.ecn_note()).collect(),
             service_ports: config.service_ports.into_boxed_slice(),
@@ -62,8 +57,7 @@ impl<F: Frame> Pipeline<F> {
     /// `now_ns` is the caller's monotonic time in nanoseconds; it never goes back.
     #[inline]
     pub fn handle_frame(&mut self, now_ns: u64, ingress: PortId, frame: F) {
-        // Time matters to shaping and delays, which hang in here.
-        let _ = now_ns;
+        self.forwarding.pass_time(now_ns);
         let port = &mut self.ingress[ingress.index()];
         port.counters.received += 1;
         port.counters.received_bytes += u64::from(frame.len());
@@ -89,47 +83,13 @@ impl<F: Frame> Pipeline<F> {
         }
     }
 
-    /// Finds the egress port of a frame; floods it where there is none.
     #[inline]
     fn route(&mut self, ingress: PortId, frame: F, handling: Handling) {
         let port = &mut self.ingress[ingress.index()];
         let Some(seen) = frame.classify(&self.service_ports) else {
             return port.counters.drops.count(DropReason::Runt, 1);
         };
-        if self.learn_macs {
-            port.learn(&mut self.table, seen.src_mac, ingress);
-        }
-        match port.look_up(&self.table, seen.dst_mac) {
-            Some(egress) if egress != ingress => {
-                port.counters.routed += 1;
-                self.egress[egress.index()].offer(frame, &seen, handling);
-            }
-            Some(_) => port.counters.drops.count(DropReason::SamePort, 1),
-            None => self.flood(ingress, frame, &seen),
-        }
-    }
-
-    /// Sends a frame to every port but its own: its destination is unknown, or a group.
-    #[cold]
-    fn flood(&mut self, ingress: PortId, frame: F, seen: &Classified) {
-        let counters = &mut self.ingress[ingress.index()].counters;
-        let copies = self.egress.len() - 1;
-        if copies == 0 {
-            return counters.drops.count(DropReason::NoPort, 1);
-        }
-        counters.routed += copies as u64;
-        counters.flood_copies += copies as u64 - 1;
-        let last = if ingress.index() == copies { copies - 1 } else { copies };
-        for (index, egress) in self.egress[..last].iter_mut().enumerate() {
-            if index == ingress.index() {
-                continue;
-            }
-            match frame.try_clone() {
-                Some(copy) => egress.offer(copy, seen, Handling::Flooded),
-                None => egress.offer_failed(DropReason::NoCopy),
-            }
-        }
-        self.egress[last].offer(frame, seen, Handling::Flooded);
+        self.forwarding.route(port, &mut self.egress, frame, &seen, handling);
     }
 
     /// Gives frames of `egress` to `sink` while it has room, in the order of the schedule (S-3); how many.
@@ -142,6 +102,11 @@ impl<F: Frame> Pipeline<F> {
     /// Changes the faults of a port.
     pub fn set_faults(&mut self, ingress: PortId, faults: FaultConfig) {
         self.ingress[ingress.index()].faults.configure(faults);
+    }
+
+    /// Forgets what was learned behind `port`, whose host may have gone. Addresses behind its group stay.
+    pub fn forget_macs(&mut self, port: PortId) {
+        self.forwarding.forget(port);
     }
 
     /// Drops every queued frame; how many. They count as [`DropReason::Drained`].

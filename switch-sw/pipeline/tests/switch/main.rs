@@ -4,6 +4,7 @@
 mod balance;
 mod faults;
 mod forwarding;
+mod groups;
 mod marking;
 mod refusals;
 mod schedule;

@@ -1,0 +1,166 @@
+//! Which egress port a frame goes to: routes, groups, flooding (S-1, S-5).
+
+use dcp_wire::{Classified, MacAddr};
+
+use crate::config::PipelineConfig;
+use crate::config_error::ConfigError;
+use crate::counters::DropReason;
+use crate::egress::{Egress, Handling};
+use crate::frame::Frame;
+use crate::group::Group;
+use crate::ingress::Ingress;
+use crate::mac_table::{MacTable, TICKS_TO_LIVE};
+use crate::port::PortId;
+use crate::random::Random;
+use crate::route::{GroupId, Route};
+
+/// Purpose of the dice of groups.
+const GROUP_STREAM: u64 = 32;
+
+/// Routes, and the memory of addresses.
+#[derive(Debug)]
+pub(crate) struct Forwarding {
+    table: MacTable,
+    groups: Box<[Group]>,
+    /// One for each place that frames may be flooded to: the ports without a group, then the groups.
+    places: Box<[Route]>,
+    default_route: Option<Route>,
+    learn_macs: bool,
+    tick_ns: u64,
+    next_tick_ns: u64,
+}
+
+impl Forwarding {
+    /// From a configuration that was checked.
+    pub(crate) fn new(config: &PipelineConfig) -> Result<Self, ConfigError> {
+        let mut table = MacTable::new(config.mac_entries_max);
+        let ports = config.static_macs.iter().map(|&(address, port)| (address, Route::port(port)));
+        let groups = config.group_macs.iter().map(|&(address, group)| (address, Route::group(group)));
+        for (address, route) in ports.chain(groups) {
+            if !table.add_static(address, route) {
+                return Err(ConfigError::StaticMacTable { address });
+            }
+        }
+        let group = |(number, group)| {
+            Group::new(Clone::clone(group), Random::new(config.seed, number << 8 | GROUP_STREAM))
+        };
+        let groups: Box<[Group]> = (0u64..).zip(&config.groups).map(group).collect();
+        let single = (0..config.ports).map(PortId).filter(|&port| home(&groups, port) == Route::port(port));
+        let places = single.map(Route::port).chain((0..).take(groups.len()).map(GroupId).map(Route::group));
+        Ok(Self {
+            table,
+            places: places.collect(),
+            groups,
+            default_route: config.default_group.map(Route::group),
+            learn_macs: config.learn_macs,
+            tick_ns: config.mac_age_ns.div_ceil(TICKS_TO_LIVE.into()),
+            next_tick_ns: if config.mac_age_ns == 0 { u64::MAX } else { 0 },
+        })
+    }
+
+    /// What frames that come by `port` come from.
+    pub(crate) fn home(&self, port: PortId) -> Route {
+        home(&self.groups, port)
+    }
+
+    /// Forgets learned addresses behind `port`.
+    pub(crate) fn forget(&mut self, port: PortId) {
+        self.table.forget(|route| route == Route::port(port));
+    }
+
+    /// Tells groups about a link.
+    pub(crate) fn set_down(&mut self, port: PortId, down: bool) {
+        for group in &mut self.groups {
+            group.set_down(port, down);
+        }
+    }
+
+    /// Time passes for addresses.
+    #[inline]
+    pub(crate) fn pass_time(&mut self, now_ns: u64) {
+        if now_ns >= self.next_tick_ns {
+            self.tick(now_ns);
+        }
+    }
+
+    #[cold]
+    fn tick(&mut self, now_ns: u64) {
+        let ticks = (now_ns - self.next_tick_ns) / self.tick_ns + 1;
+        self.next_tick_ns = self.next_tick_ns.saturating_add(ticks.saturating_mul(self.tick_ns));
+        self.table.pass(u32::try_from(ticks).unwrap_or(u32::MAX));
+    }
+
+    /// The way of a frame, and learns from it. `Err` if it is to be dropped.
+    #[inline]
+    fn way(&mut self, ingress: &mut Ingress, seen: &Classified) -> Result<Option<Route>, DropReason> {
+        if self.learn_macs {
+            ingress.learn(&mut self.table, seen.src_mac);
+        }
+        match ingress.look_up(&self.table, seen.dst_mac) {
+            Some(route) if ingress.is_behind(route) => Err(DropReason::SamePort),
+            Some(route) => Ok(Some(route)),
+            None => Ok(self.default_way(ingress, seen.dst_mac)),
+        }
+    }
+
+    #[cold]
+    fn default_way(&self, ingress: &Ingress, address: MacAddr) -> Option<Route> {
+        self.default_route.filter(|&route| address.0[0] & 1 == 0 && !ingress.is_behind(route))
+    }
+
+    /// Sends a frame on its way.
+    #[inline]
+    pub(crate) fn route<F: Frame>(
+        &mut self,
+        ingress: &mut Ingress,
+        egress: &mut [Egress<F>],
+        frame: F,
+        seen: &Classified,
+        handling: Handling,
+    ) {
+        let index = match self.way(ingress, seen).map(|route| route.map(Route::split)) {
+            Ok(Some(Ok(port))) => port,
+            Ok(Some(Err(group))) => {
+                let lengths = |port: PortId| egress[port.index()].data_bytes();
+                self.groups[group].choose(seen.flow_hash, lengths).index()
+            }
+            Ok(None) => return self.flood(ingress, egress, frame, seen),
+            Err(reason) => return ingress.counters.drops.count(reason, 1),
+        };
+        ingress.counters.routed += 1;
+        egress[index].offer(frame, seen, handling);
+    }
+
+    /// Sends a frame to every place but its own: its destination is unknown, or many.
+    #[cold]
+    fn flood<F: Frame>(&self, ingress: &mut Ingress, egress: &mut [Egress<F>], frame: F, seen: &Classified) {
+        let copies = self.places.len() - 1;
+        if copies == 0 {
+            return ingress.counters.drops.count(DropReason::NoPort, 1);
+        }
+        ingress.counters.routed += copies as u64;
+        ingress.counters.flood_copies += copies as u64 - 1;
+        let is_other = |place: &&Route| **place != ingress.home;
+        let port = |place: &Route| match place.split() {
+            Ok(port) => port,
+            Err(group) => self.groups[group].by_hash(seen.flow_hash).index(),
+        };
+        // The last one gets the frame itself.
+        let mut ports = self.places.iter().filter(is_other).map(port);
+        for index in ports.by_ref().take(copies - 1) {
+            match frame.try_clone() {
+                Some(copy) => egress[index].offer(copy, seen, Handling::Flooded),
+                None => egress[index].offer_failed(DropReason::NoCopy),
+            }
+        }
+        if let Some(index) = ports.next() {
+            egress[index].offer(frame, seen, Handling::Flooded);
+        }
+    }
+}
+
+fn home(groups: &[Group], port: PortId) -> Route {
+    let of_port = |group: &Group| group.members().iter().any(|member| member.port == port);
+    let group = (0..).zip(groups).find(|(_, group)| of_port(group));
+    group.map_or(Route::port(port), |(number, _)| Route::group(GroupId(number)))
+}
