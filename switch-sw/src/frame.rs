@@ -1,6 +1,6 @@
 //! An mbuf as a frame of the pipeline.
 
-use dcp_pipeline::{Classified, EditRefused, Frame, FrameSink};
+use dcp_pipeline::{Classified, EditRefused, Frame, FrameSink, corruption};
 use dcp_wire::{HO_LEN, PARSE_LEN, VLAN_LEN};
 use dpdk_ffi::{Mbuf, MbufBatch};
 
@@ -54,6 +54,23 @@ impl Frame for MbufFrame {
 
     fn mark_ce(&mut self) -> Result<bool, EditRefused> {
         self.edit(usize::MAX, dcp_wire::mark_ce)
+    }
+
+    fn trim_to(&mut self, keep: u32, dscp: u8) -> Result<(), EditRefused> {
+        let keep = keep as usize;
+        let frame_len = self.0.frame_len();
+        let len = self.edit(keep, |head| dcp_pipeline::trim_to(head, frame_len, keep, dscp))?;
+        self.0.truncate(len).map_err(|_| EditRefused::NoBuffer)
+    }
+
+    fn corrupt(&mut self, seed: u64) -> Result<(), EditRefused> {
+        // Payload may be the sender's own memory, so a copy changes; of that, a byte in its first segment.
+        let mut copy = self.0.private_copy(self.0.frame_len()).ok_or(EditRefused::NoBuffer)?;
+        let head = copy.head_mut().ok_or(EditRefused::NoBuffer)?;
+        let (index, flip) = corruption(head.len(), seed).ok_or(EditRefused::NotDcp)?;
+        head[index] ^= flip;
+        self.0 = copy;
+        Ok(())
     }
 
     fn try_clone(&self) -> Option<Self> {

@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use dcp_wire::{Classified, HO_LEN, VLAN_LEN};
 
-use crate::frame::{EditRefused, Frame};
+use crate::frame::{EditRefused, Frame, corruption};
 
 /// A frame in a reference-counted buffer. Clones share it, and no edit shows in a clone.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,6 +58,23 @@ impl Frame for ByteFrame {
             Ok(())
         })?;
         Ok(marked)
+    }
+
+    fn trim_to(&mut self, keep: u32, dscp: u8) -> Result<(), EditRefused> {
+        let len = self.0.len();
+        self.edit(keep as usize, |bytes| {
+            let len = crate::trim_to(bytes, len, keep as usize, dscp).map_err(|_| EditRefused::NotDcp)?;
+            bytes.truncate(len);
+            Ok(())
+        })
+    }
+
+    fn corrupt(&mut self, seed: u64) -> Result<(), EditRefused> {
+        let (index, flip) = corruption(self.0.len(), seed).ok_or(EditRefused::NotDcp)?;
+        self.edit(usize::MAX, |bytes| {
+            bytes[index] ^= flip;
+            Ok(())
+        })
     }
 
     fn try_clone(&self) -> Option<Self> {

@@ -4,11 +4,13 @@ use dcp_wire::{MacAddr, SERVICE_PORT};
 
 use crate::config_error::{ConfigError, Parameter, PerPort, in_range};
 use crate::fault::FaultConfig;
+use crate::link::LinkConfig;
 use crate::note::Note;
 use crate::port::PortId;
 use crate::red::RedConfig;
 use crate::route::{GroupConfig, GroupId, check_groups};
-use crate::weight::{Incast, Weight, WeightConfig};
+use crate::trim_to::TrimTo;
+use crate::weight::{HO_FRAME_LEN, Incast, Weight, WeightConfig};
 
 /// Most ports of one switch.
 pub const PORTS_MAX: u16 = 1024;
@@ -58,8 +60,14 @@ pub struct PipelineConfig {
     pub mac_entries_max: u32,
     /// S-0: UDP destination ports that mean DCP. Default 17791; 1 ..= [`SERVICE_PORTS_MAX`] of them.
     pub service_ports: Vec<u16>,
+    /// Links behind the egress ports. Empty, the default, for ideal ones; else one for each port.
+    pub links: Vec<LinkConfig>,
+    /// Trim like a switch that knows nothing of DCP. Default none: header-only packets (S-2).
+    pub trim_to: Option<TrimTo>,
     /// S-7: faults per ingress port. Empty, the default, for none; else one for each port.
     pub faults: Vec<FaultConfig>,
+    /// S-7: faults per egress port, likewise.
+    pub egress_faults: Vec<FaultConfig>,
     /// Seed of everything random. Default 1.
     pub seed: u64,
 }
@@ -84,7 +92,10 @@ impl PipelineConfig {
             mac_age_ns: 300_000_000_000,
             mac_entries_max: 4096,
             service_ports: vec![SERVICE_PORT],
+            links: Vec::new(),
+            trim_to: None,
             faults: Vec::new(),
+            egress_faults: Vec::new(),
             seed: 1,
         }
     }
@@ -100,20 +111,30 @@ impl PipelineConfig {
                 in_range(Parameter::IncastPorts, u32::from(incast.ports), 1..=PORTS_MAX.into())?;
                 in_range(Parameter::TrimmableFrameLen, incast.trimmable_frame_len, 58..=1 << 16)?;
                 in_range(Parameter::AckSharePpm, incast.ack_share_ppm, 0..=999_999)?;
-                Ok(incast.weight())
+                Ok(incast.weight(self.header_len()))
             }
             None => {
                 let ack_share_ppm = if self.acks_use_control_queue { Incast::ACK_SHARE_PPM } else { 0 };
                 let trimmable_frame_len = Incast::TRIMMABLE_FRAME_LEN;
-                Ok(Incast { ports: self.ports, trimmable_frame_len, ack_share_ppm }.weight())
+                let incast = Incast { ports: self.ports, trimmable_frame_len, ack_share_ppm };
+                Ok(incast.weight(self.header_len()))
             }
         }
     }
 
+    /// Length of a trimmed frame.
+    fn header_len(&self) -> u32 {
+        self.trim_to.map_or(HO_FRAME_LEN, |to| to.trim_bytes)
+    }
+
     /// What works, but not as one may expect.
-    pub(crate) fn ecn_note(&self) -> Option<Note> {
-        let (max_bytes, trim_threshold_bytes) = (self.ecn?.max_bytes, self.trim_threshold_bytes);
-        (max_bytes >= trim_threshold_bytes).then_some(Note::MarksLate { max_bytes, trim_threshold_bytes })
+    pub(crate) fn notes(&self) -> impl Iterator<Item = Note> {
+        let trim_threshold_bytes = self.trim_threshold_bytes;
+        let late = self.ecn.filter(|red| red.max_bytes >= trim_threshold_bytes);
+        let late = late.map(|red| Note::MarksLate { max_bytes: red.max_bytes, trim_threshold_bytes });
+        let ports_max = |to: TrimTo| Incast::ports_max(to.trim_bytes);
+        let foreign = self.trim_to.map(|to| Note::TrimsLikeOthers { to, incast_ports_max: ports_max(to) });
+        late.into_iter().chain(foreign)
     }
 
     /// Refuses what cannot work.
@@ -139,7 +160,12 @@ impl PipelineConfig {
             in_range(Parameter::EcnMaxBytes, red.max_bytes, 0..=QUEUE_BYTES_MAX)?;
             in_range(Parameter::EcnMinBytes, red.min_bytes, 0..=red.max_bytes)?;
         }
-        self.one_per_port(PerPort::Faults, self.faults.len())
+        self.one_per_port(PerPort::Faults, self.faults.len())?;
+        self.one_per_port(PerPort::EgressFaults, self.egress_faults.len())?;
+        self.one_per_port(PerPort::Links, self.links.len())?;
+        self.faults.iter().chain(&self.egress_faults).try_for_each(FaultConfig::check)?;
+        self.links.iter().try_for_each(LinkConfig::check)?;
+        self.trim_to.map_or(Ok(()), |to| to.check())
     }
 
     fn check_routes(&self) -> Result<(), ConfigError> {

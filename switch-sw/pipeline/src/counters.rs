@@ -1,10 +1,12 @@
 //! What happened to frames, so that none goes missing (S-4).
 
+use crate::fault::FaultCounters;
+
 /// Why a frame was lost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum DropReason {
-    /// Ingress: an injected fault.
+    /// An injected fault, in either direction.
     Injected,
     /// Ingress: shorter than an Ethernet header.
     Runt,
@@ -22,13 +24,15 @@ pub enum DropReason {
     HeaderLost,
     /// Egress: had to be trimmed and could not be.
     TrimRefused,
-    /// Egress: was in a queue when the queues were drained.
+    /// Was in a queue, on a link or held back when the switch was drained.
     Drained,
+    /// Its link was cut, in either direction.
+    LinkDown,
 }
 
 impl DropReason {
     /// Number of reasons.
-    pub const COUNT: usize = Self::Drained as usize + 1;
+    pub const COUNT: usize = Self::LinkDown as usize + 1;
 
     /// Every reason, in index order.
     pub const ALL: [Self; Self::COUNT] = [
@@ -42,6 +46,7 @@ impl DropReason {
         Self::HeaderLost,
         Self::TrimRefused,
         Self::Drained,
+        Self::LinkDown,
     ];
 
     /// Name of the counter, in snake case.
@@ -57,6 +62,7 @@ impl DropReason {
             Self::HeaderLost => "ho_lost",
             Self::TrimRefused => "trim_refused",
             Self::Drained => "drained",
+            Self::LinkDown => "link_down",
         }
     }
 }
@@ -88,7 +94,7 @@ impl Drops {
     }
 }
 
-/// Counters of a port's receive side. `received + duplicated + flood_copies = drops.total() + routed`.
+/// Counters of a port's receive side. `received + duplicated + flood_copies = drops.total() + routed + held`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct IngressCounters {
     /// Frames that arrived.
@@ -103,15 +109,23 @@ pub struct IngressCounters {
     pub routed: u64,
     /// Source addresses that found no place in the MAC table.
     pub unlearned: u64,
+    /// Frames that faults hold back now.
+    pub held: u64,
+    /// What other faults did.
+    pub faults: FaultCounters,
     /// Frames lost before an egress port was chosen.
     pub drops: Drops,
 }
 
-/// Counters of a port's transmit side. `offered = forwarded + trimmed_forwarded + drops.total() + frames queued`.
+/// Counters of a port's transmit side. `offered = forwarded + trimmed_forwarded + drops.total() + frames queued`; queued
+/// is also what is on the link and held back ([`crate::Queued::frames`]). Of all ports together, `offered` is `routed` of
+/// the ingress side + `duplicated`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct EgressCounters {
     /// Frames routed to this port, flooded and injected copies included.
     pub offered: u64,
+    /// Copies among them that a fault of this side added.
+    pub duplicated: u64,
     /// Frames sent as they came; header-only ones that came as such too.
     pub forwarded: u64,
     /// Frames trimmed here and sent.
@@ -128,6 +142,10 @@ pub struct EgressCounters {
     pub data_bytes_peak: u64,
     /// Most bytes that the control queue held.
     pub control_bytes_peak: u64,
+    /// Most frames that were on the link.
+    pub link_frames_peak: u64,
+    /// What other faults did.
+    pub faults: FaultCounters,
     /// Frames lost at this port.
     pub drops: Drops,
 }
@@ -147,7 +165,7 @@ impl EgressCounters {
 impl IngressCounters {
     /// Whether every frame received is accounted for (S-4).
     pub fn balances(&self) -> bool {
-        self.received + self.duplicated + self.flood_copies == self.drops.total() + self.routed
+        self.received + self.duplicated + self.flood_copies == self.drops.total() + self.routed + self.held
     }
 }
 
@@ -170,9 +188,12 @@ impl PortCounters {
         mine.flood_copies += theirs.flood_copies;
         mine.routed += theirs.routed;
         mine.unlearned += theirs.unlearned;
+        mine.held += theirs.held;
+        mine.faults.add(&theirs.faults);
         mine.drops.add(&theirs.drops);
         let (mine, theirs) = (&mut self.egress, &other.egress);
         mine.offered += theirs.offered;
+        mine.duplicated += theirs.duplicated;
         mine.forwarded += theirs.forwarded;
         mine.trimmed_forwarded += theirs.trimmed_forwarded;
         mine.forwarded_bytes += theirs.forwarded_bytes;
@@ -181,6 +202,8 @@ impl PortCounters {
         mine.mark_refused += theirs.mark_refused;
         mine.data_bytes_peak = mine.data_bytes_peak.max(theirs.data_bytes_peak);
         mine.control_bytes_peak = mine.control_bytes_peak.max(theirs.control_bytes_peak);
+        mine.link_frames_peak = mine.link_frames_peak.max(theirs.link_frames_peak);
+        mine.faults.add(&theirs.faults);
         mine.drops.add(&theirs.drops);
     }
 }

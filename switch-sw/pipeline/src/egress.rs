@@ -1,14 +1,18 @@
-//! The transmit side of a port: admission (S-1), trimming (S-2), two queues, their schedule (S-3).
+//! The transmit side of a port: admission to its queues (S-1), trimming (S-2), marking (S-6).
 
 use dcp_wire::{Classified, Tag};
 
 use crate::config::PipelineConfig;
 use crate::counters::{DropReason, EgressCounters};
-use crate::frame::{Frame, FrameSink, wire_len};
+use crate::fault::FaultConfig;
+use crate::fault_point::{FaultPoint, Passing};
+use crate::frame::{EditRefused, Frame};
+use crate::link::Link;
 use crate::queue::{Entry, FrameQueue};
 use crate::random::Random;
 use crate::red::Red;
 use crate::scheduler::Scheduler;
+use crate::trim_to::{TrimQueue, TrimTo};
 use crate::weight::Weight;
 
 /// How a frame came to its egress port.
@@ -22,41 +26,124 @@ pub(crate) enum Handling {
     Flooded,
 }
 
-/// Purpose of the dice that mark; ingress faults have the smaller numbers.
+/// Purpose of the dice that mark; faults have the other numbers.
 const RED_STREAM: u64 = 16;
+/// Sets faults of this side apart from those of ingress.
+const FAULT_STREAM: u64 = 1 << 32;
 
 #[derive(Debug)]
 pub(crate) struct Egress<F> {
-    data: FrameQueue<F>,
-    control: FrameQueue<F>,
-    scheduler: Scheduler,
+    pub(crate) data: FrameQueue<F>,
+    pub(crate) control: FrameQueue<F>,
+    pub(crate) scheduler: Scheduler,
+    /// None where it is ideal: frames leave when they are asked for.
+    pub(crate) link: Option<Box<Link<F>>>,
+    pub(crate) faults: Option<Box<FaultPoint<F>>>,
     red: Option<Red>,
+    trim_to: Option<TrimTo>,
     trim_threshold_bytes: u64,
     control_bytes_max: u64,
     acks_use_control_queue: bool,
-    counters: EgressCounters,
+    pub(crate) counters: EgressCounters,
+    seed: u64,
+    port: u16,
 }
 
 impl<F: Frame> Egress<F> {
     pub(crate) fn new(config: &PipelineConfig, weight: Weight, port: u16) -> Self {
-        Self {
+        let link = config.links.get(usize::from(port)).filter(|link| !link.is_ideal());
+        let mut egress = Self {
             data: FrameQueue::new(config.data_frames_max),
             control: FrameQueue::new(config.control_frames_max),
             scheduler: Scheduler::new(weight),
+            link: link.map(|link| Box::new(Link::new(link))),
+            faults: None,
             red: config
                 .ecn
                 .map(|red| Red::new(red, Random::new(config.seed, u64::from(port) << 8 | RED_STREAM))),
+            trim_to: config.trim_to,
             trim_threshold_bytes: u64::from(config.trim_threshold_bytes),
             control_bytes_max: u64::from(config.control_bytes_max),
             acks_use_control_queue: config.acks_use_control_queue,
             counters: EgressCounters::default(),
+            seed: config.seed,
+            port,
+        };
+        if let Some(faults) = config.egress_faults.get(usize::from(port)).filter(|faults| faults.is_active())
+        {
+            egress.set_faults(*faults);
+        }
+        egress
+    }
+
+    pub(crate) fn set_faults(&mut self, config: FaultConfig) {
+        self.fault_point().configure(config);
+    }
+
+    fn fault_point(&mut self) -> &mut FaultPoint<F> {
+        let stream = u64::from(self.port) << 8 | FAULT_STREAM;
+        self.faults.get_or_insert_with(|| Box::new(FaultPoint::new(FaultConfig::NONE, self.seed, stream)))
+    }
+
+    /// Cuts the link, or mends it. What waits for a cut link is lost.
+    pub(crate) fn set_down(&mut self, down: bool) {
+        self.fault_point().set_down(down);
+        if down {
+            let lost = self.clear();
+            self.drop_frames(DropReason::LinkDown, lost as u64);
         }
     }
 
-    /// S-1: queues, trims or drops a frame that was routed here.
+    /// A frame was routed here.
     #[inline]
-    pub(crate) fn offer(&mut self, frame: F, seen: &Classified, handling: Handling) {
+    pub(crate) fn offer(&mut self, now_ns: u64, frame: F, seen: &Classified, handling: Handling) {
         self.counters.offered += 1;
+        if self.faults.is_some() {
+            return self.offer_with_faults(now_ns, frame, seen, handling);
+        }
+        self.admit(now_ns, frame, seen, handling);
+    }
+
+    /// S-7
+    #[cold]
+    #[inline(never)]
+    fn offer_with_faults(&mut self, now_ns: u64, frame: F, seen: &Classified, handling: Handling) {
+        let frame = Passing { frame, seen: *seen, handling };
+        let Some(faults) = self.faults.as_mut().filter(|faults| faults.is_active()) else {
+            return self.admit_passing(now_ns, frame);
+        };
+        let mut copies = 0;
+        let passed = faults.pass(now_ns, frame, &mut copies, &mut self.counters.drops);
+        self.counters.duplicated += copies;
+        self.counters.offered += copies;
+        for frame in passed.into_iter().flatten() {
+            self.admit_passing(now_ns, frame);
+        }
+        self.release(now_ns);
+    }
+
+    /// Lets go what a fault held back and is due.
+    pub(crate) fn release(&mut self, now_ns: u64) {
+        while let Some(frame) = self.faults.as_mut().and_then(|faults| faults.due(now_ns)) {
+            self.admit_passing(now_ns, frame);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn admit_passing(&mut self, now_ns: u64, frame: Passing<F>) {
+        self.admit(now_ns, frame.frame, &frame.seen, frame.handling);
+    }
+
+    /// S-1: queues, trims or drops a frame.
+    #[inline(always)]
+    fn admit(&mut self, now_ns: u64, frame: F, seen: &Classified, handling: Handling) {
+        if let Some(link) = &mut self.link
+            && self.data.is_empty()
+            && self.control.is_empty()
+        {
+            link.wake(now_ns);
+        }
         let len = frame.len();
         let entry = Entry { frame, len, trimmed: false };
         match seen.tag {
@@ -116,7 +203,7 @@ impl<F: Frame> Egress<F> {
     fn trim(&mut self, mut entry: Entry<F>, seen: &Classified) {
         // Decided before trimming, done after it: there is less to copy then.
         let to_be_marked = self.is_to_be_marked(seen);
-        if entry.frame.trim().is_err() {
+        if self.cut(&mut entry.frame).is_err() {
             self.drop_frames(DropReason::TrimRefused, 1);
             return;
         }
@@ -126,7 +213,25 @@ impl<F: Frame> Egress<F> {
         if to_be_marked {
             self.mark(&mut entry.frame);
         }
-        self.queue_control(entry, DropReason::HeaderLost);
+        match self.trim_to {
+            Some(TrimTo { trim_queue: TrimQueue::Data, .. }) => self.queue_trimmed_as_data(entry),
+            _ => self.queue_control(entry, DropReason::HeaderLost),
+        }
+    }
+
+    fn cut(&self, frame: &mut F) -> Result<(), EditRefused> {
+        match self.trim_to {
+            None => frame.trim(),
+            Some(to) => frame.trim_to(to.trim_bytes, to.trim_dscp),
+        }
+    }
+
+    /// The data queue takes trimmed frames beyond its threshold, as many bytes as a control queue would.
+    fn queue_trimmed_as_data(&mut self, entry: Entry<F>) {
+        if self.data.is_full() || self.data.bytes() > self.trim_threshold_bytes + self.control_bytes_max {
+            return self.drop_frames(DropReason::HeaderLost, 1);
+        }
+        self.data.push(entry);
     }
 
     /// S-4: the control queue is bounded, and what it loses is counted by kind.
@@ -140,89 +245,7 @@ impl<F: Frame> Egress<F> {
     }
 
     #[cold]
-    fn drop_frames(&mut self, reason: DropReason, frames: u64) {
+    pub(crate) fn drop_frames(&mut self, reason: DropReason, frames: u64) {
         self.counters.drops.count(reason, frames);
-    }
-
-    /// Moves frames to `sink` while it has room; how many.
-    #[inline]
-    pub(crate) fn transmit(&mut self, sink: &mut impl FrameSink<F>) -> usize {
-        let room = sink.room();
-        let mut sent = 0;
-        while sent < room {
-            let Some(entry) = self.next() else { break };
-            if entry.trimmed {
-                self.counters.trimmed_forwarded += 1;
-            } else {
-                self.counters.forwarded += 1;
-            }
-            self.counters.forwarded_bytes += u64::from(entry.len);
-            sink.push(entry.frame);
-            sent += 1;
-        }
-        sent
-    }
-
-    /// S-3: the frame whose turn it is.
-    #[inline]
-    fn next(&mut self) -> Option<Entry<F>> {
-        let data_waits = !self.data.is_empty();
-        if !self.control.is_empty() && (!data_waits || self.scheduler.control_is_due()) {
-            let entry = self.control.pop()?;
-            self.scheduler.charge_control(wire_len(entry.len), !data_waits);
-            return Some(entry);
-        }
-        let entry = self.data.pop()?;
-        self.scheduler.charge_data(wire_len(entry.len), self.control.is_empty());
-        Some(entry)
-    }
-
-    /// Drops whatever is queued; how many frames.
-    pub(crate) fn drain(&mut self) -> usize {
-        let frames = self.data.clear() + self.control.clear();
-        self.drop_frames(DropReason::Drained, frames as u64);
-        frames
-    }
-
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.data.is_empty() && self.control.is_empty()
-    }
-
-    pub(crate) fn queued(&self) -> Queued {
-        Queued {
-            data_bytes: self.data.bytes(),
-            data_frames: self.data.frames(),
-            control_bytes: self.control.bytes(),
-            control_frames: self.control.frames(),
-        }
-    }
-
-    pub(crate) fn counters(&self) -> EgressCounters {
-        EgressCounters {
-            data_bytes_peak: self.data.bytes_peak(),
-            control_bytes_peak: self.control.bytes_peak(),
-            ..self.counters
-        }
-    }
-}
-
-/// What the queues of a port hold.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Queued {
-    /// Bytes in the data queue, without FCS.
-    pub data_bytes: u64,
-    /// Frames in the data queue.
-    pub data_frames: usize,
-    /// Bytes in the control queue, without FCS.
-    pub control_bytes: u64,
-    /// Frames in the control queue.
-    pub control_frames: usize,
-}
-
-impl Queued {
-    /// Frames in both queues.
-    pub const fn frames(&self) -> u64 {
-        (self.data_frames + self.control_frames) as u64
     }
 }

@@ -1,66 +1,218 @@
-//! Faults that a test injects at an ingress port (S-7), seeded.
+//! Faults that a test injects at a port, in one direction (S-7).
+
+use crate::config_error::{ConfigError, Parameter, in_range};
 
 use crate::random::{Probability, Random};
 
-/// Faults of one ingress port. The default injects none.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+/// Most frames that the faults of one port and direction hold back at a time.
+pub const HELD_FRAMES_MAX: u32 = 1 << 16;
+
+/// Faults of one port in one direction: by probability, and exactly [every n-th](Every) time. The default injects none.
+///
+/// A frame meets them in this order: drop, corrupt, duplicate; then each copy on its own delay or reorder, and trim.
+/// On ingress that is before the frame is routed, on egress before it is queued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FaultConfig {
-    /// Silent loss of an arriving frame, of any kind.
+    /// Silent loss, of any frame.
     pub drop: Probability,
     /// A data packet is trimmed although its queue is short (the paper's Figure 10).
     pub trim: Probability,
     /// A second copy of the frame follows it.
     pub duplicate: Probability,
+    /// A byte of the frame behind its header changes.
+    pub corrupt: Probability,
+    /// The frame waits for [`Self::delay_ns`].
+    pub delay: Probability,
+    /// The frame is overtaken by the next [`Self::reorder_frames`], or waits for [`Self::reorder_ns`] if fewer come.
+    pub reorder: Probability,
+    /// Exact patterns beside the probabilities.
+    pub every: Every,
+    /// In nanoseconds, any. Default 10 µs.
+    pub delay_ns: u64,
+    /// Default 3, range 1 ..= 65536.
+    pub reorder_frames: u32,
+    /// In nanoseconds, any. Default 100 µs.
+    pub reorder_ns: u64,
+    /// Frames that may be held back at a time; with more, a frame goes on at once and is counted. Default 256, range
+    /// 1 ..= [`HELD_FRAMES_MAX`].
+    pub held_frames_max: u32,
+}
+
+/// Faults that come exactly every n-th time: 1 for always, 0 for never.
+///
+/// Every fault counts the frames that reach it: those that were not dropped before, and for `trim` only data packets.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[expect(missing_docs, reason = "named like the probabilities")]
+pub struct Every {
+    pub drop: u32,
+    pub trim: u32,
+    pub duplicate: u32,
+    pub corrupt: u32,
+    pub delay: u32,
+    pub reorder: u32,
+}
+
+impl Every {
+    /// None.
+    pub const NEVER: Self = Self { drop: 0, trim: 0, duplicate: 0, corrupt: 0, delay: 0, reorder: 0 };
 }
 
 impl FaultConfig {
     /// No faults.
-    pub const NONE: Self =
-        Self { drop: Probability::NEVER, trim: Probability::NEVER, duplicate: Probability::NEVER };
+    pub const NONE: Self = Self {
+        drop: Probability::NEVER,
+        trim: Probability::NEVER,
+        duplicate: Probability::NEVER,
+        corrupt: Probability::NEVER,
+        delay: Probability::NEVER,
+        reorder: Probability::NEVER,
+        every: Every::NEVER,
+        delay_ns: 10_000,
+        reorder_frames: 3,
+        reorder_ns: 100_000,
+        held_frames_max: 256,
+    };
+
+    /// Whether a fault can happen.
+    pub(crate) fn is_active(&self) -> bool {
+        let dice = [self.drop, self.trim, self.duplicate, self.corrupt, self.delay, self.reorder];
+        self.every != Every::NEVER || dice.iter().any(|&probability| probability != Probability::NEVER)
+    }
+
+    /// Whether a frame can be held back.
+    pub(crate) fn can_hold(&self) -> bool {
+        let dice = [self.delay, self.reorder];
+        dice.iter().any(|&probability| probability != Probability::NEVER)
+            || self.every.delay > 0
+            || self.every.reorder > 0
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        in_range(Parameter::ReorderFrames, self.reorder_frames, 1..=1 << 16)?;
+        in_range(Parameter::HeldFramesMax, self.held_frames_max, 1..=HELD_FRAMES_MAX)
+    }
 }
 
-/// The dice of one ingress port, one stream per fault: turning one fault on moves no other.
+impl Default for FaultConfig {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// What faults did at a port, in one direction, beside dropping and duplicating.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FaultCounters {
+    /// Frames with a changed byte.
+    pub corrupted: u64,
+    /// Frames that were to be changed and could not be: nothing behind the header, or no buffer.
+    pub corrupt_refused: u64,
+    /// Frames held back for a time.
+    pub delayed: u64,
+    /// Frames held back for other frames.
+    pub reordered: u64,
+    /// Frames that were to be held back, and went on because too many were.
+    pub hold_refused: u64,
+}
+
+impl FaultCounters {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.corrupted += other.corrupted;
+        self.corrupt_refused += other.corrupt_refused;
+        self.delayed += other.delayed;
+        self.reordered += other.reordered;
+        self.hold_refused += other.hold_refused;
+    }
+}
+
+/// One fault's dice and count.
+#[derive(Clone, Debug)]
+struct Die {
+    random: Random,
+    count: u32,
+}
+
+impl Die {
+    fn falls(&mut self, probability: Probability, every: u32) -> bool {
+        self.count += 1;
+        let exact = every > 0 && self.count >= every;
+        if exact || every == 0 {
+            self.count = 0;
+        }
+        self.random.hits(probability) | exact
+    }
+}
+
+/// The dice of one port and direction, one stream per fault: turning one fault on moves no other.
 #[derive(Clone, Debug)]
 pub(crate) struct Injector {
     config: FaultConfig,
-    active: bool,
-    drop: Random,
-    trim: Random,
-    duplicate: Random,
+    drop: Die,
+    trim: Die,
+    duplicate: Die,
+    corrupt: Die,
+    delay: Die,
+    reorder: Die,
+    bytes: Random,
+}
+
+/// How a frame is held back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// For a time.
+    Delay { ns: u64 },
+    /// For other frames, or a time if they do not come.
+    Reorder { frames: u32, ns: u64 },
 }
 
 impl Injector {
-    pub(crate) fn new(config: FaultConfig, seed: u64, port: u16) -> Self {
-        let stream = |purpose: u64| Random::new(seed, u64::from(port) << 8 | purpose);
+    /// `stream` is a number whose low byte is free.
+    pub(crate) fn new(config: FaultConfig, seed: u64, stream: u64) -> Self {
+        let random = |purpose: u64| Random::new(seed, stream | purpose);
+        let die = |purpose: u64| Die { random: random(purpose), count: 0 };
         Self {
             config,
-            active: config != FaultConfig::NONE,
-            drop: stream(1),
-            trim: stream(2),
-            duplicate: stream(3),
+            drop: die(1),
+            trim: die(2),
+            duplicate: die(3),
+            corrupt: die(4),
+            delay: die(5),
+            reorder: die(6),
+            bytes: random(7),
         }
     }
 
     /// Changes the faults; the dice roll on.
     pub(crate) fn configure(&mut self, config: FaultConfig) {
         self.config = config;
-        self.active = config != FaultConfig::NONE;
     }
 
-    #[inline]
-    pub(crate) fn is_active(&self) -> bool {
-        self.active
+    pub(crate) fn config(&self) -> &FaultConfig {
+        &self.config
     }
 
     pub(crate) fn drops(&mut self) -> bool {
-        self.drop.hits(self.config.drop)
+        self.drop.falls(self.config.drop, self.config.every.drop)
     }
 
     pub(crate) fn trims(&mut self) -> bool {
-        self.trim.hits(self.config.trim)
+        self.trim.falls(self.config.trim, self.config.every.trim)
     }
 
     pub(crate) fn duplicates(&mut self) -> bool {
-        self.duplicate.hits(self.config.duplicate)
+        self.duplicate.falls(self.config.duplicate, self.config.every.duplicate)
+    }
+
+    /// The seed of the change, if the frame is to be corrupted.
+    pub(crate) fn corrupts(&mut self) -> Option<u64> {
+        self.corrupt.falls(self.config.corrupt, self.config.every.corrupt).then(|| self.bytes.next_u64())
+    }
+
+    /// How the frame is held back, if it is. A delayed frame is not reordered too.
+    pub(crate) fn holds(&mut self) -> Option<Wait> {
+        let FaultConfig { every, delay_ns, reorder_frames, reorder_ns, .. } = self.config;
+        let delayed = self.delay.falls(self.config.delay, every.delay);
+        let reordered = self.reorder.falls(self.config.reorder, every.reorder);
+        let reorder = Wait::Reorder { frames: reorder_frames, ns: reorder_ns };
+        if delayed { Some(Wait::Delay { ns: delay_ns }) } else { reordered.then_some(reorder) }
     }
 }

@@ -1,11 +1,12 @@
 //! Which egress port a frame goes to: routes, groups, flooding (S-1, S-5).
 
-use dcp_wire::{Classified, MacAddr};
+use dcp_wire::Classified;
 
 use crate::config::PipelineConfig;
 use crate::config_error::ConfigError;
 use crate::counters::DropReason;
 use crate::egress::{Egress, Handling};
+use crate::fault_point::Passing;
 use crate::frame::Frame;
 use crate::group::Group;
 use crate::ingress::Ingress;
@@ -90,50 +91,98 @@ impl Forwarding {
         self.table.pass(u32::try_from(ticks).unwrap_or(u32::MAX));
     }
 
-    /// The way of a frame, and learns from it. `Err` if it is to be dropped.
-    #[inline]
-    fn way(&mut self, ingress: &mut Ingress, seen: &Classified) -> Result<Option<Route>, DropReason> {
+    /// Sends a frame on its way.
+    ///
+    /// `seen` goes by value and is copied late: so it stays in registers until the end, and its bytes are not read back
+    /// from where they were just written in other pieces, which stalls the processor.
+    #[inline(always)]
+    pub(crate) fn route<F: Frame>(
+        &mut self,
+        now_ns: u64,
+        ingress: &mut Ingress<F>,
+        egress: &mut [Egress<F>],
+        frame: F,
+        seen: Classified,
+        handling: Handling,
+    ) {
         if self.learn_macs {
             ingress.learn(&mut self.table, seen.src_mac);
         }
-        match ingress.look_up(&self.table, seen.dst_mac) {
-            Some(route) if ingress.is_behind(route) => Err(DropReason::SamePort),
-            Some(route) => Ok(Some(route)),
-            None => Ok(self.default_way(ingress, seen.dst_mac)),
+        let Some(route) = ingress.look_up(&self.table, seen.dst_mac) else {
+            return self.route_unknown(now_ns, ingress, egress, frame, seen, handling);
+        };
+        if ingress.is_behind(route) {
+            return ingress.counters.drops.count(DropReason::SamePort, 1);
         }
+        self.send(now_ns, route, ingress, egress, frame, seen, handling);
     }
 
-    #[cold]
-    fn default_way(&self, ingress: &Ingress, address: MacAddr) -> Option<Route> {
-        self.default_route.filter(|&route| address.0[0] & 1 == 0 && !ingress.is_behind(route))
-    }
-
-    /// Sends a frame on its way.
-    #[inline]
-    pub(crate) fn route<F: Frame>(
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "a part of `route`")]
+    fn send<F: Frame>(
         &mut self,
-        ingress: &mut Ingress,
+        now_ns: u64,
+        route: Route,
+        ingress: &mut Ingress<F>,
         egress: &mut [Egress<F>],
         frame: F,
-        seen: &Classified,
+        seen: Classified,
         handling: Handling,
     ) {
-        let index = match self.way(ingress, seen).map(|route| route.map(Route::split)) {
-            Ok(Some(Ok(port))) => port,
-            Ok(Some(Err(group))) => {
+        let index = match route.split() {
+            Ok(port) => port,
+            Err(group) => {
                 let lengths = |port: PortId| egress[port.index()].data_bytes();
                 self.groups[group].choose(seen.flow_hash, lengths).index()
             }
-            Ok(None) => return self.flood(ingress, egress, frame, seen),
-            Err(reason) => return ingress.counters.drops.count(reason, 1),
         };
         ingress.counters.routed += 1;
-        egress[index].offer(frame, seen, handling);
+        egress[index].offer(now_ns, frame, &{ seen }, handling);
+    }
+
+    /// Nobody knows where: the default way if there is one, or everywhere.
+    #[cold]
+    #[inline(never)]
+    fn route_unknown<F: Frame>(
+        &mut self,
+        now_ns: u64,
+        ingress: &mut Ingress<F>,
+        egress: &mut [Egress<F>],
+        frame: F,
+        seen: Classified,
+        handling: Handling,
+    ) {
+        let is_unicast = seen.dst_mac.0[0] & 1 == 0;
+        match self.default_route.filter(|&route| is_unicast && !ingress.is_behind(route)) {
+            Some(route) => self.send(now_ns, route, ingress, egress, frame, seen, handling),
+            None => self.flood(now_ns, ingress, egress, frame, &seen),
+        }
+    }
+
+    /// The same for frames that take longer anyway.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn route_passing<F: Frame>(
+        &mut self,
+        now_ns: u64,
+        ingress: &mut Ingress<F>,
+        egress: &mut [Egress<F>],
+        frame: Passing<F>,
+    ) {
+        let Passing { frame, seen, handling } = frame;
+        self.route(now_ns, ingress, egress, frame, seen, handling);
     }
 
     /// Sends a frame to every place but its own: its destination is unknown, or many.
     #[cold]
-    fn flood<F: Frame>(&self, ingress: &mut Ingress, egress: &mut [Egress<F>], frame: F, seen: &Classified) {
+    fn flood<F: Frame>(
+        &self,
+        now_ns: u64,
+        ingress: &mut Ingress<F>,
+        egress: &mut [Egress<F>],
+        frame: F,
+        seen: &Classified,
+    ) {
         let copies = self.places.len() - 1;
         if copies == 0 {
             return ingress.counters.drops.count(DropReason::NoPort, 1);
@@ -149,12 +198,12 @@ impl Forwarding {
         let mut ports = self.places.iter().filter(is_other).map(port);
         for index in ports.by_ref().take(copies - 1) {
             match frame.try_clone() {
-                Some(copy) => egress[index].offer(copy, seen, Handling::Flooded),
+                Some(copy) => egress[index].offer(now_ns, copy, seen, Handling::Flooded),
                 None => egress[index].offer_failed(DropReason::NoCopy),
             }
         }
         if let Some(index) = ports.next() {
-            egress[index].offer(frame, seen, Handling::Flooded);
+            egress[index].offer(now_ns, frame, seen, Handling::Flooded);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the pipeline asks of a frame, and of the place where frames go.
 
-use dcp_wire::Classified;
+use dcp_wire::{Classified, HO_LEN, VLAN_LEN};
 
 /// Shortest frame on the wire, without FCS.
 pub const FRAME_LEN_MIN: u32 = 60;
@@ -40,6 +40,27 @@ pub trait Frame: Sized {
     /// The frame is unchanged, and goes on unmarked.
     fn mark_ce(&mut self) -> Result<bool, EditRefused>;
 
+    /// Cuts the frame to its first `keep` bytes and gives it the DSCP `dscp`, as switches do that trim but do not know DCP
+    /// ([`crate::trim_to`]), under the same rule about sharing. Called only with
+    /// [`PipelineConfig::trim_to`](crate::PipelineConfig::trim_to); refused unless implemented.
+    ///
+    /// # Errors
+    /// The frame is unchanged; the pipeline drops and counts it.
+    fn trim_to(&mut self, keep: u32, dscp: u8) -> Result<(), EditRefused> {
+        let _ = (keep, dscp);
+        Err(EditRefused::Unsupported)
+    }
+
+    /// S-7: changes one byte behind the headers that a switch reads, chosen by `seed` ([`crate::corruption`]), under the
+    /// same rule about sharing. Called only for that fault; refused unless implemented.
+    ///
+    /// # Errors
+    /// The frame is unchanged, and goes on.
+    fn corrupt(&mut self, seed: u64) -> Result<(), EditRefused> {
+        let _ = seed;
+        Err(EditRefused::Unsupported)
+    }
+
     /// A second frame of the same bytes, for flooding and duplication; may share the buffer. `None` if there is no
     /// buffer for it.
     fn try_clone(&self) -> Option<Self>;
@@ -50,8 +71,20 @@ pub trait Frame: Sized {
 pub enum EditRefused {
     /// Its buffer is shared, and there is no other for a private copy.
     NoBuffer,
-    /// It is shorter than its headers say.
+    /// It is shorter than its headers say, or has no byte to be changed.
     NotDcp,
+    /// Frames of this type cannot be edited so.
+    Unsupported,
+}
+
+/// Where and how a seed corrupts a frame of which `len` bytes are in reach: an index, and what to flip there. `None` if
+/// there is nothing behind the bytes that a switch reads, so that a corrupt frame still takes its way.
+pub fn corruption(len: usize, seed: u64) -> Option<(usize, u8)> {
+    let reach = u32::try_from(len.checked_sub(HO_LEN + VLAN_LEN)?).ok()?;
+    let [a, b, c, d, e, ..] = seed.to_le_bytes();
+    let offset = (u64::from(u32::from_le_bytes([a, b, c, d])) * u64::from(reach)) >> 32;
+    // Never 0, or nothing would change.
+    (reach > 0).then_some((HO_LEN + VLAN_LEN + usize::try_from(offset).ok()?, e | 1))
 }
 
 /// Where [`crate::Pipeline::poll_transmit`] puts frames.

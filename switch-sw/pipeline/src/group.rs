@@ -84,7 +84,6 @@ impl Group {
     #[inline]
     fn slot(&self, draw: u32) -> usize {
         let slot = (u64::from(draw) * self.slots.len() as u64) >> 32;
-        #[expect(clippy::cast_possible_truncation, reason = "below the number of slots")]
         usize::from(self.slots[slot as usize])
     }
 

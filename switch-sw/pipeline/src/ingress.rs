@@ -3,15 +3,17 @@
 use dcp_wire::MacAddr;
 
 use crate::counters::IngressCounters;
-use crate::fault::Injector;
+use crate::fault::FaultConfig;
+use crate::fault_point::FaultPoint;
+use crate::frame::Frame;
 use crate::mac_table::{Learned, MacTable};
 use crate::port::PortId;
 use crate::route::Route;
 
 #[derive(Debug)]
-pub(crate) struct Ingress {
+pub(crate) struct Ingress<F> {
     pub(crate) counters: IngressCounters,
-    pub(crate) faults: Injector,
+    pub(crate) faults: Option<Box<FaultPoint<F>>>,
     /// The port itself.
     own: Route,
     /// What the world behind the port is behind: the port, or its group.
@@ -36,17 +38,31 @@ impl<T> Cached<T> {
     }
 }
 
-impl Ingress {
-    pub(crate) fn new(faults: Injector, port: PortId, home: Route) -> Self {
+impl<F: Frame> Ingress<F> {
+    pub(crate) fn new(port: PortId, home: Route) -> Self {
         // Of a version that the table does not have: nothing is cached yet.
         let address = MacAddr([0; 6]);
         Self {
             counters: IngressCounters::default(),
-            faults,
+            faults: None,
             own: Route::port(port),
             home,
             last_destination: Cached { address, version: u32::MAX, answer: None },
             last_source: Cached { address, version: u32::MAX, answer: () },
+        }
+    }
+
+    /// The place where faults strike; made when it is needed first.
+    pub(crate) fn fault_point(&mut self, seed: u64, port: PortId) -> &mut FaultPoint<F> {
+        let point = || Box::new(FaultPoint::new(FaultConfig::NONE, seed, u64::from(port.0) << 8));
+        self.faults.get_or_insert_with(point)
+    }
+
+    pub(crate) fn counters(&self) -> IngressCounters {
+        IngressCounters {
+            held: self.faults.as_ref().map_or(0, |faults| faults.held() as u64),
+            faults: self.faults.as_ref().map_or_else(Default::default, |faults| faults.counters),
+            ..self.counters
         }
     }
 

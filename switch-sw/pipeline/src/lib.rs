@@ -23,10 +23,13 @@ mod config_error;
 mod counters;
 mod egress;
 mod fault;
+mod fault_point;
 mod forward;
 mod frame;
 mod group;
+mod hold;
 mod ingress;
+mod link;
 mod mac_table;
 mod note;
 mod pipeline;
@@ -36,6 +39,9 @@ mod random;
 mod red;
 mod route;
 mod scheduler;
+mod tap;
+mod transmit;
+mod trim_to;
 mod weight;
 
 pub use byte_frame::ByteFrame;
@@ -45,15 +51,18 @@ pub use config::{
 pub use config_error::{ConfigError, Parameter, PerPort};
 pub use counters::{DropReason, Drops, EgressCounters, IngressCounters, PortCounters};
 pub use dcp_wire::Classified;
-pub use egress::Queued;
-pub use fault::FaultConfig;
-pub use frame::{EditRefused, FRAME_LEN_MIN, Frame, FrameSink, WIRE_OVERHEAD, wire_len};
+pub use fault::{Every, FaultConfig, FaultCounters, HELD_FRAMES_MAX};
+pub use frame::{EditRefused, FRAME_LEN_MIN, Frame, FrameSink, WIRE_OVERHEAD, corruption, wire_len};
+pub use link::{IN_FLIGHT_FRAMES_MAX, LinkConfig, LinkRate};
 pub use note::Note;
 pub use pipeline::Pipeline;
-pub use port::PortId;
+pub use port::{Direction, PortId};
 pub use random::Probability;
 pub use red::RedConfig;
 pub use route::{
     GROUP_MEMBERS_MAX, GROUP_WEIGHT_MAX, GROUPS_MAX, GroupConfig, GroupId, GroupMember, LoadBalance,
 };
+pub use tap::{NoTap, Tap, TapPoint};
+pub use transmit::Queued;
+pub use trim_to::{TrimQueue, TrimTo, trim_to};
 pub use weight::{Incast, Weight, WeightConfig};

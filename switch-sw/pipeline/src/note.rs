@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::trim_to::TrimTo;
 use crate::weight::{Incast, Weight};
 
 /// Something that the operator should read when the switch starts.
@@ -20,6 +21,13 @@ pub enum Note {
         max_bytes: u32,
         /// The threshold.
         trim_threshold_bytes: u32,
+    },
+    /// Frames are trimmed as other switches do it.
+    TrimsLikeOthers {
+        /// How.
+        to: TrimTo,
+        /// Largest N for which the weight formula holds, with frames of MTU 1024.
+        incast_ports_max: u32,
     },
 }
 
@@ -40,6 +48,12 @@ impl fmt::Display for Note {
                 f,
                 "ECN marks all frames only above {max_bytes} bytes, but from {trim_threshold_bytes} bytes on frames \
                  are trimmed: senders learn of congestion by loss first"
+            ),
+            Self::TrimsLikeOthers { to, incast_ports_max } => write!(
+                f,
+                "frames are trimmed to {} bytes with DSCP {}: DCP endpoints do not take them for header-only packets, and \
+                 the weight formula holds for N up to {incast_ports_max} at MTU 1024",
+                to.trim_bytes, to.trim_dscp,
             ),
         }
     }

@@ -10,3 +10,12 @@ impl PortId {
         usize::from(self.0)
     }
 }
+
+/// A direction of a port, seen from the switch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Direction {
+    /// Into the switch.
+    Ingress,
+    /// Out of it.
+    Egress,
+}

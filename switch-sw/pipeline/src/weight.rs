@@ -61,9 +61,15 @@ impl Incast {
     /// Default of [`Self::ack_share_ppm`].
     pub const ACK_SHARE_PPM: u32 = 50_000;
 
+    /// The largest N that the formula is good for, with frames of [`Self::TRIMMABLE_FRAME_LEN`] trimmed to `header_len`
+    /// bytes and no ACKs in their queue: the largest below r + 1.
+    pub(crate) fn ports_max(header_len: u32) -> u32 {
+        wire_len(Self::TRIMMABLE_FRAME_LEN).div_ceil(wire_len(header_len))
+    }
+
     /// The weight, or the nearest legal one and a note.
-    pub(crate) fn weight(&self) -> (Weight, Option<Note>) {
-        let header = u128::from(wire_len(HO_WIRE));
+    pub(crate) fn weight(&self, header_len: u32) -> (Weight, Option<Note>) {
+        let header = u128::from(wire_len(header_len));
         let data = u128::from(wire_len(self.trimmable_frame_len));
         let senders = u128::from(self.ports.max(1) - 1);
         // S-3: x = (N − 1)/r + a, with r = data/header; both sides times `data` and a million.
@@ -78,14 +84,14 @@ impl Incast {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "57")]
-const HO_WIRE: u32 = HO_LEN as u32;
+pub(crate) const HO_FRAME_LEN: u32 = HO_LEN as u32;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn derived(ports: u16, trimmable_frame_len: u32, ack_share_ppm: u32) -> (u32, bool) {
-        let (weight, note) = Incast { ports, trimmable_frame_len, ack_share_ppm }.weight();
+        let (weight, note) = Incast { ports, trimmable_frame_len, ack_share_ppm }.weight(HO_FRAME_LEN);
         (weight.milli(), note.is_some())
     }
 
@@ -101,6 +107,23 @@ mod tests {
         assert_eq!(derived(2, 1656, 50_000), (111, false));
     }
 
+    // S-3: r = 1121/84 = 13.3 with DCP's headers, 1121/152 = 7.4 with SONiC's 128 bytes, 1121/280 = 4.0 with 256.
+    #[test]
+    fn larger_headers_shorten_the_range_of_the_formula() {
+        for (header_len, ports_max) in [(57, 14), (128, 8), (256, 5)] {
+            assert_eq!(Incast::ports_max(header_len), ports_max);
+            let clamped = |ports| {
+                let incast = Incast { ports, trimmable_frame_len: 1097, ack_share_ppm: 0 };
+                incast.weight(header_len).1.is_some()
+            };
+            let ports_max = u16::try_from(ports_max).unwrap();
+            assert!(!clamped(ports_max - 1) && clamped(ports_max + 1), "{header_len}");
+        }
+        // The paper's formula with N = 5 and r = 1121/152: 4/(7.375 − 4) = 1.185.
+        let incast = Incast { ports: 5, trimmable_frame_len: 1097, ack_share_ppm: 0 };
+        assert_eq!(incast.weight(128).0.milli(), 1185);
+    }
+
     #[test]
     fn derived_weight_outside_its_range_is_clamped_and_said() {
         // x = 1 exactly, beyond 1, and just below it.
@@ -109,7 +132,8 @@ mod tests {
         assert_eq!(derived(20, 1656, 49_999), (64_000, true));
         // One port sends nothing: the control queue still gets its minimum.
         assert_eq!(derived(1, 1656, 0), (16, true));
-        let (_, note) = Incast { ports: 200, trimmable_frame_len: 1656, ack_share_ppm: 0 }.weight();
+        let (_, note) =
+            Incast { ports: 200, trimmable_frame_len: 1656, ack_share_ppm: 0 }.weight(HO_FRAME_LEN);
         let note = note.unwrap().to_string();
         assert!(note.contains("199-to-1") && note.contains("64.000"), "{note}");
     }

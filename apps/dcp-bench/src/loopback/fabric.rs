@@ -169,6 +169,7 @@ fn make_switch(hosts: &[Host], ports: Vec<QueuePair>, clock: &Clock, plan: &Plan
         trim: probability(plan.faults.trim.get()),
         drop: probability(plan.faults.drop.get()),
         duplicate: probability(plan.faults.duplicate.get()),
+        ..FaultConfig::NONE
     };
     let bytes = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     let config = PipelineConfig {

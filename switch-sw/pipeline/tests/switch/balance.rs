@@ -86,6 +86,10 @@ enum Step {
     Arrive { from: u16, to: u16, what: What },
     Runt(u16),
     Transmit { port: u16, room: usize },
+    Timeout,
+    Pass(u64),
+    Link { port: u16, side: Direction, up: bool },
+    Faults { port: u16, side: Direction, ppm: u32 },
     Drain,
 }
 
@@ -97,50 +101,129 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => Just(What::HeaderOnly),
         1 => (0usize..1500).prop_map(What::Other),
     ];
+    let side = || prop_oneof![Just(Direction::Ingress), Just(Direction::Egress)];
     prop_oneof![
-        // Hosts 5 … 7 do not exist: flooded.
+        // Host 5 is behind a group, hosts 6 and 7 do not exist: the default way, or flooded.
         20 => (0u16..5, 0u16..8, what).prop_map(|(from, to, what)| Step::Arrive { from, to, what }),
         1 => (0u16..5).prop_map(Step::Runt),
         4 => (0u16..5, 0usize..6).prop_map(|(port, room)| Step::Transmit { port, room }),
+        2 => Just(Step::Timeout),
+        4 => (0u64..3000).prop_map(Step::Pass),
+        1 => (0u16..5, side(), any::<bool>()).prop_map(|(port, side, up)| Step::Link { port, side, up }),
+        1 => (0u16..5, side(), 0u32..300_000).prop_map(|(port, side, ppm)| Step::Faults { port, side, ppm }),
         1 => Just(Step::Drain),
     ]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+/// All faults, most of them in both ways.
+fn all_faults(ppm: u32) -> FaultConfig {
+    let p = Probability::from_ppm(ppm);
+    FaultConfig {
+        drop: p,
+        trim: p,
+        duplicate: p,
+        corrupt: p,
+        delay: p,
+        reorder: p,
+        every: Every { drop: 13, trim: 7, duplicate: 11, corrupt: 5, delay: 9, reorder: 6 },
+        delay_ns: 2000,
+        reorder_frames: 2,
+        reorder_ns: 3000,
+        held_frames_max: 4,
+    }
+}
 
-    // S-4 under faults, floods, learning and tiny queues, after every step.
+/// Ports 3 and 4 are a group; ports 1 and 3 have links; everything that can be on is on.
+fn everything(seed: u64, balance: LoadBalance, trim_to: Option<TrimTo>) -> PipelineConfig {
+    let link = LinkConfig { delay_ns: 500, ..LinkConfig::of_rate(LinkRate::from_mbps(9_000)) };
+    let mut links = vec![LinkConfig::default(); 5];
+    (links[1], links[3]) = (link, LinkConfig { in_flight_frames_max: 3, ..link });
+    let group = GroupConfig::weighted([(PortId(3), 1), (PortId(4), 4)], balance);
+    PipelineConfig {
+        seed,
+        trim_threshold_bytes: 4000,
+        data_frames_max: 16,
+        faults: vec![all_faults(60_000); 5],
+        egress_faults: vec![all_faults(60_000); 5],
+        links,
+        static_macs: (0..3).map(|port| (host(port), PortId(port))).collect(),
+        groups: vec![GroupConfig { avoid_down: seed % 2 == 0, ..group }],
+        group_macs: vec![(host(5), GroupId(0))],
+        default_group: (seed % 3 == 0).then_some(GroupId(0)),
+        mac_age_ns: 5000,
+        ecn: Some(RedConfig { min_bytes: 1000, max_bytes: 3000, at_max: Probability::from_ppm(500_000) }),
+        trim_to,
+        ..PipelineConfig::new(5)
+    }
+}
+
+fn any_balance() -> impl Strategy<Value = LoadBalance> {
+    prop_oneof![
+        Just(LoadBalance::Ecmp),
+        Just(LoadBalance::SprayRoundRobin),
+        Just(LoadBalance::SprayRandom),
+        Just(LoadBalance::Adaptive),
+    ]
+}
+
+fn any_trim() -> impl Strategy<Value = Option<TrimTo>> {
+    let data = TrimTo { trim_queue: TrimQueue::Data, ..TrimTo::SONIC };
+    prop_oneof![3 => Just(None), 1 => Just(Some(TrimTo::NVIDIA)), 1 => Just(Some(data))]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    // D2, S-4 under everything at once, after every step.
     #[test]
     fn every_frame_is_accounted_for_after_every_step(
         steps in proptest::collection::vec(any_step(), 1..400), seed in any::<u64>(), acks in any::<bool>(),
-        learn_macs in any::<bool>(), control_frames_max in 0u32..12,
+        learn_macs in any::<bool>(), control_frames_max in 0u32..12, balance in any_balance(), trim in any_trim(),
     ) {
-        let faults = FaultConfig {
-            drop: Probability::from_ppm(50_000),
-            trim: Probability::from_ppm(100_000),
-            duplicate: Probability::from_ppm(100_000),
-        };
         let mut switch = switch(PipelineConfig {
-            seed, acks_use_control_queue: acks, learn_macs, control_frames_max, trim_threshold_bytes: 4000,
-            data_frames_max: 16, faults: vec![faults; 5], ..config(5)
+            acks_use_control_queue: acks, learn_macs, control_frames_max, ..everything(seed, balance, trim)
         });
-        let (mut arrived, mut left) = (0, 0);
+        let (mut arrived, mut left, mut now) = (0, 0, 0);
         for step in steps {
             match step {
-                Step::Arrive { from, to, what } => { arrive(&mut switch, from, to, what); arrived += 1; }
-                Step::Runt(from) => { switch.handle_frame(0, PortId(from), ByteFrame(vec![1; 9].into())); arrived += 1; }
-                Step::Transmit { port, room } => left += sent_up_to(&mut switch, port, room).len() as u64,
+                Step::Arrive { from, to, what } => {
+                    switch.handle_frame(now, PortId(from), frame(from, to, what));
+                    arrived += 1;
+                }
+                Step::Runt(from) => {
+                    switch.handle_frame(now, PortId(from), ByteFrame(vec![1; 9].into()));
+                    arrived += 1;
+                }
+                Step::Transmit { port, room } => {
+                    let mut sink = Room { frames: Vec::new(), left: room };
+                    left += switch.poll_transmit(now, PortId(port), &mut sink) as u64;
+                }
+                Step::Timeout => switch.handle_timeout(now),
+                Step::Pass(ns) => now += ns,
+                Step::Link { port, side, up } => switch.set_link(PortId(port), side, up),
+                Step::Faults { port, side: Direction::Ingress, ppm } => switch.set_faults(PortId(port), all_faults(ppm)),
+                Step::Faults { port, ppm, .. } => switch.set_egress_faults(PortId(port), all_faults(ppm)),
                 Step::Drain => { switch.drain(); }
             }
             assert_balanced(&switch);
             for port in (0..5).map(PortId) {
                 let queued = switch.queued(port);
-                prop_assert!(queued.data_bytes <= 4000 + 1600 && queued.data_frames <= 16);
-                prop_assert!(queued.control_frames <= control_frames_max as usize);
+                prop_assert!(queued.data_bytes <= 4000 + (64 << 10) + 1600 && queued.data_frames <= 16);
+                prop_assert!(queued.control_frames <= control_frames_max as usize && queued.held_frames <= 4);
             }
         }
         let totals = switch.totals();
         prop_assert_eq!(totals.ingress.received, arrived);
         prop_assert_eq!(totals.egress.forwarded + totals.egress.trimmed_forwarded, left);
+        // Left alone the switch empties by its timeouts, however it stands.
+        while let Some(at) = switch.next_timeout() {
+            now = now.max(at);
+            switch.handle_timeout(now);
+            for port in 0..5 {
+                switch.poll_transmit(now, PortId(port), &mut Vec::new());
+            }
+        }
+        assert_balanced(&switch);
+        prop_assert_eq!((switch.queued_frames(), switch.totals().ingress.held), (0, 0));
     }
 }

@@ -20,6 +20,7 @@ fn the_same_seed_gives_the_same_run_and_another_one_does_not() {
         drop: Probability::from_ppm(20_000),
         trim: Probability::from_ppm(30_000),
         duplicate: Probability::from_ppm(40_000),
+        ..FaultConfig::NONE
     };
     assert_eq!(run(7, faults, 3000), run(7, faults, 3000));
     assert_ne!(run(7, faults, 3000).0, run(8, faults, 3000).0);
@@ -31,6 +32,7 @@ fn faults_come_at_their_rates_and_are_counted() {
         drop: Probability::from_ppm(100_000),
         trim: Probability::from_ppm(200_000),
         duplicate: Probability::from_ppm(300_000),
+        ..FaultConfig::NONE
     };
     let (lengths, totals) = run(3, faults, 20_000);
     let near =

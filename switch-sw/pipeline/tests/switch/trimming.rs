@@ -15,7 +15,13 @@ fn a_frame_beyond_the_threshold_leaves_as_its_header() {
     let mut switch = switch(tight());
     arrive(&mut switch, 0, 1, What::Data(1000));
     arrive(&mut switch, 0, 1, What::Data(1024));
-    let queued = Queued { data_bytes: 1073, data_frames: 1, control_bytes: 57, control_frames: 1 };
+    let queued = Queued {
+        data_bytes: 1073,
+        data_frames: 1,
+        control_bytes: 57,
+        control_frames: 1,
+        ..Queued::default()
+    };
     assert_eq!(switch.queued(PortId(1)), queued);
     let frames = sent(&mut switch, 1);
     assert_eq!(frames.iter().map(tag).collect::<Vec<_>>(), [Tag::HeaderOnly, Tag::Data]);

@@ -1,0 +1,120 @@
+//! The place where faults strike: one port, one direction. Also where its link is cut.
+
+use dcp_wire::{Classified, Tag};
+
+use crate::counters::{DropReason, Drops};
+use crate::egress::Handling;
+use crate::fault::{FaultConfig, FaultCounters, Injector, Wait};
+use crate::frame::Frame;
+use crate::hold::Hold;
+
+/// A frame on its way through the switch, with what was read of it.
+#[derive(Debug)]
+pub(crate) struct Passing<F> {
+    pub(crate) frame: F,
+    pub(crate) seen: Classified,
+    pub(crate) handling: Handling,
+}
+
+/// Exists only where faults were configured once.
+#[derive(Debug)]
+pub(crate) struct FaultPoint<F> {
+    injector: Injector,
+    hold: Hold<Passing<F>>,
+    is_down: bool,
+    pub(crate) counters: FaultCounters,
+}
+
+/// What comes of a frame: itself, and perhaps a copy.
+pub(crate) type Passed<F> = [Option<Passing<F>>; 2];
+
+impl<F: Frame> FaultPoint<F> {
+    pub(crate) fn new(config: FaultConfig, seed: u64, stream: u64) -> Self {
+        Self {
+            hold: Hold::new(&config),
+            injector: Injector::new(config, seed, stream),
+            is_down: false,
+            counters: FaultCounters::default(),
+        }
+    }
+
+    /// Changes the faults. What is held back comes when it was to.
+    pub(crate) fn configure(&mut self, config: FaultConfig) {
+        self.hold.configure(&config);
+        self.injector.configure(config);
+    }
+
+    pub(crate) fn set_down(&mut self, is_down: bool) {
+        self.is_down = is_down;
+    }
+
+    /// Whether frames must come through here.
+    pub(crate) fn is_active(&self) -> bool {
+        self.is_down || self.injector.config().is_active() || !self.hold.is_empty()
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.hold.len()
+    }
+
+    /// When the next frame that is held back is due.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        self.hold.next_ns()
+    }
+
+    /// A frame that was held back and is due.
+    pub(crate) fn due(&mut self, now_ns: u64) -> Option<Passing<F>> {
+        self.hold.take_due(now_ns)
+    }
+
+    /// Drops what is held back; how many frames.
+    pub(crate) fn clear(&mut self) -> usize {
+        self.hold.clear()
+    }
+
+    /// A frame comes. What goes on at once is returned; a copy is counted in `duplicated`.
+    pub(crate) fn pass(
+        &mut self,
+        now_ns: u64,
+        mut frame: Passing<F>,
+        duplicated: &mut u64,
+        drops: &mut Drops,
+    ) -> Passed<F> {
+        if self.is_down {
+            drops.count(DropReason::LinkDown, 1);
+            return [None, None];
+        }
+        if self.injector.drops() {
+            drops.count(DropReason::Injected, 1);
+            return [None, None];
+        }
+        // Copies come behind each other, and nothing that is held back comes between.
+        self.hold.count_frame();
+        if let Some(seed) = self.injector.corrupts() {
+            match frame.frame.corrupt(seed) {
+                Ok(()) => self.counters.corrupted += 1,
+                Err(_) => self.counters.corrupt_refused += 1,
+            }
+        }
+        let copy = if self.injector.duplicates() { frame.frame.try_clone() } else { None };
+        *duplicated += u64::from(copy.is_some());
+        let copy = copy.map(|copy| Passing { frame: copy, ..frame });
+        [self.mark_or_hold(now_ns, frame), copy.and_then(|copy| self.mark_or_hold(now_ns, copy))]
+    }
+
+    fn mark_or_hold(&mut self, now_ns: u64, mut frame: Passing<F>) -> Option<Passing<F>> {
+        if frame.seen.tag == Tag::Data && self.injector.trims() && frame.handling == Handling::Routed {
+            frame.handling = Handling::ForceTrim;
+        }
+        let Some(wait) = self.injector.holds() else { return Some(frame) };
+        if let Err(frame) = self.hold.put(now_ns, wait, frame) {
+            self.counters.hold_refused += 1;
+            return Some(frame);
+        }
+        match wait {
+            Wait::Delay { .. } => self.counters.delayed += 1,
+            Wait::Reorder { .. } => self.counters.reordered += 1,
+        }
+        None
+    }
+}
