@@ -4,9 +4,13 @@
 //! everything about them.
 #![forbid(unsafe_code)]
 
+mod capture;
 mod frame;
+mod pcap;
 mod switch;
 
+pub use capture::{Capture, CaptureFile, CapturePoint};
 pub use dcp_pipeline as pipeline;
 pub use frame::MbufFrame;
-pub use switch::{Switch, SwitchCounters};
+pub use pcap::{PcapWriter, SNAP_LEN};
+pub use switch::{Stopped, Switch, SwitchCounters};

@@ -1,8 +1,11 @@
 //! The loop of the switch: receive, hand to the pipeline, send what it lets go.
 
+use std::io;
+
 use dcp_pipeline::{ConfigError, Pipeline, PipelineConfig, PortId};
 use dpdk_ffi::{Clock, MbufBatch, QueuePair};
 
+use crate::capture::{Capture, CaptureFile, CapturePoint};
 use crate::frame::{BatchSink, MbufFrame};
 
 /// Frames handed to the pipeline before it sends: a burst that a NIC delivers at once should not look like a queue.
@@ -15,12 +18,23 @@ pub struct SwitchCounters {
     pub received: u64,
     /// Frames sent.
     pub sent: u64,
+    /// Frames that the pipeline let go and no device took before the switch stopped.
+    pub discarded: u64,
+}
+
+/// What became of the frames that were in a switch when it was stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Stopped {
+    /// Sent after all.
+    pub sent: u64,
+    /// Dropped: their port took no more, or their time had not come. Counted like any other loss.
+    pub dropped: u64,
 }
 
 /// A switch over queue pairs of Ethernet devices: port `n` of the pipeline is the `n`-th of them.
 #[derive(Debug)]
 pub struct Switch {
-    pipeline: Pipeline<MbufFrame>,
+    pipeline: Pipeline<MbufFrame, Capture>,
     ports: Vec<Port>,
     clock: Clock,
     rx: MbufBatch,
@@ -44,14 +58,37 @@ impl Switch {
     /// When the numbers of ports differ.
     pub fn new(config: PipelineConfig, ports: Vec<QueuePair>, clock: Clock) -> Result<Self, ConfigError> {
         assert_eq!(usize::from(config.ports), ports.len(), "a queue pair per port");
-        let pipeline = Pipeline::new(config)?;
+        let pipeline = Pipeline::with_tap(config, Capture::default())?;
         let ports = ports.into_iter().map(|queues| Port { queues, tx: MbufBatch::new() }).collect();
         Ok(Self { pipeline, ports, clock, rx: MbufBatch::new(), counters: SwitchCounters::default() })
     }
 
     /// The pipeline, for its counters and notes.
-    pub fn pipeline(&self) -> &Pipeline<MbufFrame> {
+    pub fn pipeline(&self) -> &Pipeline<MbufFrame, Capture> {
         &self.pipeline
+    }
+
+    /// The pipeline, to change faults and links while it runs.
+    pub fn pipeline_mut(&mut self) -> &mut Pipeline<MbufFrame, Capture> {
+        &mut self.pipeline
+    }
+
+    /// Captures frames at those points into one file, until [`Self::finish_captures`]. `unix_ns` is the time since 1970
+    /// now, in nanoseconds.
+    ///
+    /// # Errors
+    /// What the file says.
+    pub fn capture(&mut self, points: &[CapturePoint], file: CaptureFile, unix_ns: u64) -> io::Result<()> {
+        let offset_ns = unix_ns.wrapping_sub(self.clock.now_ns());
+        self.pipeline.tap_mut().start(points, file, offset_ns)
+    }
+
+    /// Ends all captures; how many frames they hold.
+    ///
+    /// # Errors
+    /// The first thing that went wrong with a file; it is whole up to there.
+    pub fn finish_captures(&mut self) -> io::Result<u64> {
+        self.pipeline.tap_mut().finish()
     }
 
     /// Counters of the driver.
@@ -62,6 +99,7 @@ impl Switch {
     /// One round over all ports. Returns the frames received and sent.
     pub fn poll(&mut self) -> usize {
         let now = self.clock.now_ns();
+        self.pipeline.handle_timeout(now);
         let mut moved = 0;
         for index in 0..self.ports.len() {
             let count = self.ports[index].queues.rx.burst(&mut self.rx);
@@ -72,6 +110,30 @@ impl Switch {
             }
         }
         moved + self.transmit(now)
+    }
+
+    /// Receives no more, and sends what is in the switch: until it is empty, or for `limit_ns`. The rest is dropped. The
+    /// switch can go on afterwards.
+    pub fn stop(&mut self, limit_ns: u64) -> Stopped {
+        let mut stopped = Stopped::default();
+        let end = self.clock.now_ns().saturating_add(limit_ns);
+        loop {
+            let now = self.clock.now_ns();
+            self.pipeline.handle_timeout(now);
+            stopped.sent += self.transmit(now) as u64;
+            let waits = self.ports.iter().any(|port| !port.tx.is_empty());
+            if now >= end || (!waits && self.pipeline.next_timeout().is_none()) {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        for port in &mut self.ports {
+            self.counters.discarded += port.tx.len() as u64;
+            stopped.dropped += port.tx.len() as u64;
+            port.tx.free_all();
+        }
+        stopped.dropped += self.pipeline.drain() as u64;
+        stopped
     }
 
     /// Runs one received burst through the pipeline.
