@@ -38,6 +38,7 @@ pub struct PipelineConfig {
     /// S-4: bound of a control queue in frames. Default 2048, range 0 ..= [`QUEUE_FRAMES_MAX`].
     pub control_frames_max: u32,
     /// S-1: ACK-class frames use the control queue. Default true; false in the paper.
+    /// One that finds that queue full goes with the data.
     pub acks_use_control_queue: bool,
     /// S-3: control against data. `None`, the default, derives it for an incast of all ports.
     pub weight: Option<WeightConfig>,

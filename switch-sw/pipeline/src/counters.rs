@@ -18,8 +18,6 @@ pub enum DropReason {
     NoCopy,
     /// Egress: not trimmable, and the data queue is longer than its threshold, or full.
     DataQueueFull,
-    /// Egress: ACK class, and the control queue is full.
-    ControlQueueFull,
     /// Egress: header-only, trimmed here or before, and the control queue is full.
     HeaderLost,
     /// Egress: had to be trimmed and could not be.
@@ -42,7 +40,6 @@ impl DropReason {
         Self::NoPort,
         Self::NoCopy,
         Self::DataQueueFull,
-        Self::ControlQueueFull,
         Self::HeaderLost,
         Self::TrimRefused,
         Self::Drained,
@@ -58,7 +55,6 @@ impl DropReason {
             Self::NoPort => "no_port",
             Self::NoCopy => "no_copy",
             Self::DataQueueFull => "data_queue_full",
-            Self::ControlQueueFull => "control_queue_full",
             Self::HeaderLost => "ho_lost",
             Self::TrimRefused => "trim_refused",
             Self::Drained => "drained",

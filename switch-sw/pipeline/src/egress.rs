@@ -147,10 +147,9 @@ impl<F: Frame> Egress<F> {
         let len = frame.len();
         let entry = Entry { frame, len, trimmed: false };
         match seen.tag {
-            Tag::HeaderOnly => self.queue_control(entry, DropReason::HeaderLost),
-            Tag::Ack if self.acks_use_control_queue => {
-                self.queue_control(entry, DropReason::ControlQueueFull);
-            }
+            Tag::HeaderOnly => self.queue_header(entry),
+            // Where it is full, an ACK is better off behind data than lost: one of them stands for whole messages.
+            Tag::Ack if self.acks_use_control_queue && self.has_control_room(len) => self.control.push(entry),
             Tag::Data if handling == Handling::ForceTrim => self.trim(entry, seen),
             Tag::Data if handling == Handling::Routed && self.data_is_long() => self.trim(entry, seen),
             _ if self.data_is_long() => self.drop_frames(DropReason::DataQueueFull, 1),
@@ -215,7 +214,7 @@ impl<F: Frame> Egress<F> {
         }
         match self.trim_to {
             Some(TrimTo { trim_queue: TrimQueue::Data, .. }) => self.queue_trimmed_as_data(entry),
-            _ => self.queue_control(entry, DropReason::HeaderLost),
+            _ => self.queue_header(entry),
         }
     }
 
@@ -234,14 +233,19 @@ impl<F: Frame> Egress<F> {
         self.data.push(entry);
     }
 
-    /// S-4: the control queue is bounded, and what it loses is counted by kind.
+    /// S-4: the control queue is bounded.
     #[inline]
-    fn queue_control(&mut self, entry: Entry<F>, if_full: DropReason) {
-        if self.control.is_full() || self.control.bytes() + u64::from(entry.len) > self.control_bytes_max {
-            self.drop_frames(if_full, 1);
-            return;
+    fn has_control_room(&self, len: u32) -> bool {
+        !self.control.is_full() && self.control.bytes() + u64::from(len) <= self.control_bytes_max
+    }
+
+    #[inline]
+    fn queue_header(&mut self, entry: Entry<F>) {
+        if self.has_control_room(entry.len) {
+            self.control.push(entry);
+        } else {
+            self.drop_frames(DropReason::HeaderLost, 1);
         }
-        self.control.push(entry);
     }
 
     #[cold]
