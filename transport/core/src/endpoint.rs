@@ -186,7 +186,7 @@ impl Endpoint {
             .filter(|&index| index < limit)
             .ok_or(CreateError::TooMany { what: "queue pairs", limit })?;
         let qpn = Qpn::from_low_bits(self.shared.config.qpn_base + index);
-        self.qps.push(Qp::new(QpId(index), qpn, config, &self.shared));
+        self.qps.push(Qp::new(QpId(index), qpn, config, &self.shared.config));
         let count = self.qps.len();
         self.note_config(&config);
         self.wheel.grow(count);
@@ -204,7 +204,7 @@ impl Endpoint {
     fn replace_qp(&mut self, index: u32, config: QpConfig) {
         let old = &mut self.qps[index as usize];
         let (ready, control_listed, qpn) = (old.ready, old.control_listed, old.qpn());
-        let mut qp = Qp::new(QpId(index), qpn, config, &self.shared);
+        let mut qp = Qp::new(QpId(index), qpn, config, &self.shared.config);
         (qp.ready, qp.control_listed) = (ready, control_listed);
         self.qps[index as usize] = qp;
         self.note_config(&config);

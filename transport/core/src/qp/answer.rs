@@ -69,12 +69,12 @@ impl Qp {
             return Err(DropReason::WrongState);
         }
         let found = self.check_answer(rx, data.name, rmsn, part);
-        let stale = self.recv_answers.admit(data.name) == Admission::Drop(DropReason::OldMessage);
+        let stale = self.rare.recv_answers.admit(data.name) == Admission::Drop(DropReason::OldMessage);
         if found.is_err() && !stale {
             return found.map(|_| ());
         }
         self.count_received(rx, data.ack_req, Stream::Answers, shared);
-        let restart = match self.recv_answers.admit(data.name) {
+        let restart = match self.rare.recv_answers.admit(data.name) {
             Admission::Take => None,
             Admission::Restart(generation) => Some(generation),
             Admission::Drop(reason) => {
@@ -83,7 +83,7 @@ impl Qp {
             }
         };
         let packet = found?;
-        let slot = self.recv_answers.slot_mut(packet.name.msn);
+        let slot = self.rare.recv_answers.slot_mut(packet.name.msn);
         slot.set_expected(packet.packets);
         let counted = track(slot, &packet.name, restart, packet.packets, shared)?;
         self.place_answer(&packet, part, sink);
@@ -157,12 +157,12 @@ impl Qp {
     }
 
     fn complete_answer(&mut self, packet: &AnswerPacket, shared: &mut Shared) {
-        let slot = self.recv_answers.slot_mut(packet.name.msn);
+        let slot = self.rare.recv_answers.slot_mut(packet.name.msn);
         give_map_back(slot, &mut shared.maps);
         slot.complete();
         self.queue.behind_oldest(packet.steps).flags.answered = true;
         self.unanswered -= 1;
-        while self.recv_answers.advance() {
+        while self.rare.recv_answers.advance() {
             self.pending.ack[Stream::Answers as usize] = true;
         }
         self.complete_ready(shared);

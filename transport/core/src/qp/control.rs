@@ -19,33 +19,46 @@ pub(super) struct Pending {
     pub(super) nak: bool,
     /// T-14.
     pub(super) probe: [bool; 2],
+    /// A probe to answer is in [`Owed::probe_times`].
+    probe_ack: [bool; 2],
+    /// [`Owed::naks`] is not empty.
+    naks: bool,
+}
+
+/// What the rarer frames that are owed say.
+#[derive(Clone, Hash, Default, Debug)]
+pub(super) struct Owed {
     /// t1 and t2 of the newest probe to answer.
-    pub(super) probe_ack: [Option<(Timestamp, Timestamp)>; 2],
+    probe_times: [(Timestamp, Timestamp); 2],
     /// messages to send again, now or later.
     naks: SmallVec<[(Stream, Nak); 1]>,
 }
 
 impl Pending {
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    /// A NAK of one message; once per message until it has left.
-    pub(super) fn nak_once(&mut self, stream: Stream, nak: Nak) {
-        let known = self.naks.iter().any(|(of, other)| *of == stream && other.msn == nak.msn);
-        if !known && self.naks.len() < NAKS_MAX {
-            self.naks.push((stream, nak));
-        }
-    }
-
     #[inline]
     fn is_empty(&self) -> bool {
-        let flags = self.ack[0] | self.ack[1] | self.nak | self.probe[0] | self.probe[1];
-        !flags && self.probe_ack[0].is_none() && self.probe_ack[1].is_none() && self.naks.is_empty()
+        let Self { ack, nak, probe, probe_ack, naks } = *self;
+        !(ack[0] | ack[1] | nak | probe[0] | probe[1] | probe_ack[0] | probe_ack[1] | naks)
     }
 }
 
 impl Qp {
+    /// Owes a NAK of one message; once per message until it has left.
+    pub(super) fn nak_once(&mut self, stream: Stream, nak: Nak) {
+        let naks = &mut self.rare.owed.naks;
+        let known = naks.iter().any(|(of, other)| *of == stream && other.msn == nak.msn);
+        if !known && naks.len() < NAKS_MAX {
+            naks.push((stream, nak));
+            self.pending.naks = true;
+        }
+    }
+
+    /// owes an answer to a probe; only the newest is answered.
+    pub(super) fn owe_probe_ack(&mut self, stream: Stream, t1: Timestamp, t2: Timestamp) {
+        self.rare.owed.probe_times[stream as usize] = (t1, t2);
+        self.pending.probe_ack[stream as usize] = true;
+    }
+
     /// Whether control frames wait.
     #[inline]
     pub(crate) fn owes_control(&self) -> bool {
@@ -82,7 +95,8 @@ impl Qp {
 
     fn next_of_stream(&mut self, now: Instant, stream: Stream, shared: &mut Shared) -> Option<Kind> {
         let index = stream as usize;
-        if let Some((t1, t2)) = self.pending.probe_ack[index].take() {
+        if std::mem::take(&mut self.pending.probe_ack[index]) {
+            let (t1, t2) = std::mem::take(&mut self.rare.owed.probe_times[index]);
             let (emsn, received, t3) = (self.recv_window(stream).emsn(), self.received, now.timestamp());
             return Some(Kind::ProbeAck(ProbeAck { stream, emsn, received, t1, t2, t3 }));
         }
@@ -104,8 +118,10 @@ impl Qp {
 
     fn next_nak(&mut self) -> Option<(Stream, Nak)> {
         if std::mem::take(&mut self.pending.nak) {
-            return self.last_nak.map(|nak| (Stream::Requests, nak));
+            return self.rare.last_nak.map(|nak| (Stream::Requests, nak));
         }
-        self.pending.naks.pop()
+        let nak = self.rare.owed.naks.pop();
+        self.pending.naks &= !self.rare.owed.naks.is_empty();
+        nak
     }
 }

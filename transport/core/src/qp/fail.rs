@@ -2,6 +2,8 @@
 
 use dcp_wire::{Msn, Nak, NakCode};
 
+use super::control::{Owed, Pending};
+use super::rnr::Rnr;
 use super::{Qp, QpState, Shared};
 use crate::{Completion, Operation, Status};
 
@@ -62,16 +64,18 @@ impl Qp {
     pub(super) fn enter_error(&mut self, nak: Nak, shared: &mut Shared) {
         self.state = QpState::Error;
         shared.draining = true;
-        self.last_nak = Some(nak);
-        self.pending.clear();
+        self.rare.last_nak = Some(nak);
+        self.pending = Pending::default();
+        self.rare.owed = Owed::default();
         self.requests.clear();
-        self.answers.clear();
-        self.rnr.clear();
+        self.rare.answers.clear();
+        self.rnr = Rnr::default();
+        self.rare.held.clear();
         self.in_flight.clear();
         self.unanswered = 0;
         self.recv.clear(&mut shared.maps);
-        self.recv_answers.clear(&mut shared.maps);
-        self.peer_requests.fill(None);
+        self.rare.recv_answers.clear(&mut shared.maps);
+        self.rare.peer_requests.fill(None);
         self.flush(shared);
     }
 

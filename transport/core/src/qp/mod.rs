@@ -39,10 +39,11 @@ use crate::{
     Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, Peer, QpConfig, QpId, RegionId,
 };
 use answer::{Answer, AnswerBody, PeerRequest};
-use control::Pending;
+use control::{Owed, Pending};
 use in_flight::InFlight;
 use recv_queue::RecvQueue;
 use recv_window::RecvWindow;
+use retrans::RetransQ;
 use rnr::Rnr;
 use send_queue::SendQueue;
 use send_stream::SendStream;
@@ -80,7 +81,10 @@ impl Shared {
     }
 }
 
-/// One queue pair.
+/// One queue pair: the fields that WRITEs and SENDs touch, and a pointer to the rest.
+///
+/// This is its hot state: at most [`HOT_MAX`] bytes, beside the rings that configured depths make (a tracking slot of
+/// 16 bytes per message, work requests).
 #[derive(Clone, Debug)]
 pub(crate) struct Qp {
     id: QpId,
@@ -115,9 +119,17 @@ pub(crate) struct Qp {
     /// `received` when the last ACK left.
     acknowledged: u32,
     pending: Pending,
-    /// What a queue pair in Error answers.
-    last_nak: Option<Nak>,
-    // READ and ATOMIC, both ways.
+    config: QpConfig,
+    rare: Box<Rare>,
+}
+
+/// Bytes of hot state per queue pair.
+const HOT_MAX: usize = 512;
+const _: () = assert!(size_of::<Qp>() <= HOT_MAX);
+
+/// What only READs, ATOMICs, waits, restarts, probes and failures touch.
+#[derive(Clone, Debug)]
+struct Rare {
     /// Answers that this side sends.
     answers: SendStream,
     /// What they carry, by MSN.
@@ -126,16 +138,35 @@ pub(crate) struct Qp {
     recv_answers: RecvWindow,
     /// READs and ATOMICs of the peer that wait for emsn, by MSN.
     peer_requests: Box<[Option<PeerRequest>]>,
-    config: QpConfig,
+    /// Packets that were refused or returned during an RNR wait (T-10).
+    held: RetransQ,
+    owed: Owed,
+    /// What a queue pair in Error answers.
+    last_nak: Option<Nak>,
     peer: Option<Peer>,
 }
 
-impl Qp {
-    pub(crate) fn new(id: QpId, qpn: Qpn, config: QpConfig, shared: &Shared) -> Self {
-        let icrc_len = if config.icrc { ICRC_LEN } else { 0 };
+impl Rare {
+    fn new(config: &QpConfig) -> Self {
         let answers = config.max_rd_atomic.next_power_of_two();
         let slots = if config.max_rd_atomic > 0 { config.window } else { 0 };
         let retrans_max = config.retrans_max as usize;
+        Self {
+            answers: SendStream::new(answers, config.start_msn, retrans_max),
+            answer_ring: vec![Answer::NOTHING; answers as usize].into(),
+            recv_answers: RecvWindow::new(answers),
+            peer_requests: vec![None; slots as usize].into(),
+            held: RetransQ::new(retrans_max),
+            owed: Owed::default(),
+            last_nak: None,
+            peer: None,
+        }
+    }
+}
+
+impl Qp {
+    pub(crate) fn new(id: QpId, qpn: Qpn, config: QpConfig, own: &EndpointConfig) -> Self {
+        let icrc_len = if config.icrc { ICRC_LEN } else { 0 };
         let mut qp = Self {
             id,
             qpn,
@@ -144,26 +175,21 @@ impl Qp {
             control_listed: false,
             timeout_ns: config.timeout_ns().unwrap_or(u64::MAX),
             full_packet: config.mtu + IP_OVERHEAD_MAX + icrc_len,
-            template: template(&shared.config, &config),
-            requests: SendStream::new(config.window, config.start_msn, retrans_max),
+            template: template(own, &config),
+            requests: SendStream::new(config.window, config.start_msn, config.retrans_max as usize),
             queue: SendQueue::new(config.send_depth),
             next_ssn: config.start_ssn,
             unanswered: 0,
             in_flight: InFlight::default(),
             heard: Instant::ZERO,
-            rnr: Rnr::new(retrans_max),
+            rnr: Rnr::default(),
             recv: RecvWindow::new(config.window),
-            recv_queue: RecvQueue::new(config.recv_depth as usize, config.srq),
+            recv_queue: RecvQueue::new(config.recv_depth, config.srq),
             received: 0,
             acknowledged: 0,
             pending: Pending::default(),
-            last_nak: None,
-            answers: SendStream::new(answers, config.start_msn, retrans_max),
-            answer_ring: vec![Answer::NOTHING; answers as usize].into(),
-            recv_answers: RecvWindow::new(answers),
-            peer_requests: vec![None; slots as usize].into(),
+            rare: Box::new(Rare::new(&config)),
             config,
-            peer: None,
         };
         qp.change_path(0);
         qp
@@ -192,7 +218,7 @@ impl Qp {
     fn stream(&self, stream: Stream) -> &SendStream {
         match stream {
             Stream::Requests => &self.requests,
-            Stream::Answers => &self.answers,
+            Stream::Answers => &self.rare.answers,
         }
     }
 
@@ -200,7 +226,7 @@ impl Qp {
     fn stream_mut(&mut self, stream: Stream) -> &mut SendStream {
         match stream {
             Stream::Requests => &mut self.requests,
-            Stream::Answers => &mut self.answers,
+            Stream::Answers => &mut self.rare.answers,
         }
     }
 
@@ -208,7 +234,7 @@ impl Qp {
     fn recv_window(&self, stream: Stream) -> &RecvWindow {
         match stream {
             Stream::Requests => &self.recv,
-            Stream::Answers => &self.recv_answers,
+            Stream::Answers => &self.rare.recv_answers,
         }
     }
 
@@ -227,7 +253,7 @@ impl Qp {
     }
 
     pub(crate) const fn peer(&self) -> Option<&Peer> {
-        self.peer.as_ref()
+        self.rare.peer.as_ref()
     }
 
     pub(crate) const fn in_flight(&self) -> u64 {
@@ -239,9 +265,9 @@ impl Qp {
     }
 
     pub(crate) fn refers_to(&self, region: RegionId) -> bool {
-        let answers = (0..self.answers.window.len()).any(|steps| {
-            let msn = self.answers.window.una.plus(steps);
-            let answer = &self.answer_ring[msn.get() as usize & (self.answer_ring.len() - 1)];
+        let answers = (0..self.rare.answers.window.len()).any(|steps| {
+            let msn = self.rare.answers.window.una.plus(steps);
+            let answer = &self.rare.answer_ring[msn.get() as usize & (self.rare.answer_ring.len() - 1)];
             matches!(answer.body, AnswerBody::Read(segment) if segment.region == region && segment.len > 0)
         });
         answers || self.queue.refers_to(region) || self.recv_queue.refers_to(region)
@@ -252,7 +278,7 @@ impl Qp {
     }
 
     pub(crate) const fn unacknowledged(&self) -> u32 {
-        self.requests.window.len() + self.answers.window.len()
+        self.requests.window.len() + self.rare.answers.window.len()
     }
 
     pub(crate) fn receives(&self) -> usize {
@@ -265,19 +291,21 @@ impl Qp {
 
     /// Whether it owes the peer answers.
     pub(crate) const fn owes_answers(&self) -> bool {
-        !self.answers.window.is_empty()
+        !self.rare.answers.window.is_empty()
     }
 
     /// Hashes what decides its future: ages instead of times, no statistics, no lazily armed timers.
     pub(crate) fn state_hash<H: Hasher>(&self, now: Instant, hasher: &mut H) {
         (self.id, self.state, self.ready, self.control_listed).hash(hasher);
         self.requests.state_hash(now, self.heard, hasher);
-        self.answers.state_hash(now, self.heard, hasher);
+        self.rare.answers.state_hash(now, self.heard, hasher);
         self.rnr.state_hash(now, hasher);
+        (&self.rare.held, &self.rare.owed).hash(hasher);
         (&self.queue, self.next_ssn, self.unanswered, &self.in_flight).hash(hasher);
         (now.since(self.heard), self.template.path.src_port).hash(hasher);
         (&self.recv, &self.recv_queue, self.received, self.acknowledged, &self.pending).hash(hasher);
-        (&self.last_nak, &self.answer_ring, &self.recv_answers, &self.peer_requests).hash(hasher);
+        (&self.rare.last_nak, &self.rare.answer_ring, &self.rare.recv_answers, &self.rare.peer_requests)
+            .hash(hasher);
     }
 }
 
@@ -298,5 +326,22 @@ fn template(own: &EndpointConfig, config: &QpConfig) -> Headers {
         dest_qpn: Qpn::default(),
         pkey: PKey::default(),
         kind: Kind::Cnp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CqId, PdId};
+
+    #[test]
+    fn tracking_takes_sixteen_bytes_per_outstanding_message_and_hot_state_is_bounded() {
+        let own = EndpointConfig::new(dcp_wire::MacAddr::default(), dcp_wire::Ipv4Addr::UNSPECIFIED);
+        for window in [1, 8, 128, 1 << 15] {
+            let config = QpConfig { window, ..QpConfig::new(PdId(0), CqId(0)) };
+            let qp = Qp::new(QpId(0), Qpn::default(), config, &own);
+            assert_eq!(qp.recv.slot_bytes(), 16 * window as usize);
+        }
+        println!("hot state {} B of at most {HOT_MAX}, rare state {} B", size_of::<Qp>(), size_of::<Rare>());
     }
 }

@@ -47,7 +47,7 @@ impl Qp {
             self.rnr.progressed();
             self.complete_ready(shared);
         }
-        if self.requests.window.is_empty() && self.answers.window.is_empty() {
+        if self.requests.window.is_empty() && self.rare.answers.window.is_empty() {
             self.in_flight.clear();
         }
         Ok(())
@@ -120,7 +120,7 @@ impl Qp {
             return Err(DropReason::StaleHeaderOnly);
         }
         message.life = now;
-        let queue = if held { self.rnr.held() } else { &mut self.stream_mut(stream).retrans };
+        let queue = if held { &mut self.rare.held } else { &mut self.stream_mut(stream).retrans };
         if !queue.push(name) {
             return Err(DropReason::RetransFull);
         }

@@ -340,8 +340,7 @@ impl Qp {
     #[cold]
     fn not_ready(&mut self, packet: &Incoming) -> RxVerdict {
         let PacketName { msn, generation, .. } = packet.name;
-        self.pending
-            .nak_once(Stream::Requests, Nak { code: NakCode::Rnr(self.config.rnr_timer), msn, generation });
+        self.nak_once(Stream::Requests, Nak { code: NakCode::Rnr(self.config.rnr_timer), msn, generation });
         RxVerdict::Return(self.rewrite())
     }
 
@@ -380,12 +379,12 @@ impl Qp {
     pub(super) fn ask_for_restart(&mut self, stream: Stream, name: PacketName) {
         let window = match stream {
             Stream::Requests => &mut self.recv,
-            Stream::Answers => &mut self.recv_answers,
+            Stream::Answers => &mut self.rare.recv_answers,
         };
         let slot = window.slot_mut(name.msn);
         slot.poison();
         let generation = slot.generation();
-        self.pending.nak_once(stream, Nak { code: NakCode::Resync, msn: name.msn, generation });
+        self.nak_once(stream, Nak { code: NakCode::Resync, msn: name.msn, generation });
     }
 
     /// steps over what is complete, runs what waits for its turn; a failed message ends the queue pair.
@@ -471,7 +470,7 @@ impl Qp {
         if self.state == QpState::Error {
             self.pending.nak = true;
         } else {
-            self.pending.probe_ack[probe.stream as usize] = Some((probe.t1, rx.arrived.timestamp()));
+            self.owe_probe_ack(probe.stream, probe.t1, rx.arrived.timestamp());
         }
     }
 }

@@ -85,7 +85,7 @@ impl Srq {
 pub(super) struct RecvQueue {
     entries: VecDeque<Option<Receive>>,
     next: Ssn,
-    depth: usize,
+    depth: u32,
     pub(super) srq: Option<SrqId>,
 }
 
@@ -101,7 +101,7 @@ pub(super) enum Lookup {
 }
 
 impl RecvQueue {
-    pub(super) fn new(depth: usize, srq: Option<SrqId>) -> Self {
+    pub(super) fn new(depth: u32, srq: Option<SrqId>) -> Self {
         Self { entries: VecDeque::new(), next: Ssn::ZERO, depth, srq }
     }
 
@@ -110,7 +110,7 @@ impl RecvQueue {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.entries.len() >= self.depth
+        self.entries.len() >= self.depth as usize
     }
 
     pub(super) fn post(&mut self, receive: Receive) {

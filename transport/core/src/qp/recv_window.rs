@@ -38,6 +38,12 @@ impl RecvWindow {
         self.slots.len() as u32
     }
 
+    /// Bytes that tracking takes, whatever arrives.
+    #[cfg(test)]
+    pub(super) fn slot_bytes(&self) -> usize {
+        size_of_val(&*self.slots)
+    }
+
     #[inline]
     pub(super) const fn emsn(&self) -> Msn {
         self.emsn

@@ -35,8 +35,8 @@ impl Qp {
             return Err(DropReason::MixedOperations);
         }
         slot.restart(data.name.generation);
-        let mask = self.peer_requests.len().wrapping_sub(1);
-        match self.peer_requests.get_mut(data.name.msn.get() as usize & mask) {
+        let mask = self.rare.peer_requests.len().wrapping_sub(1);
+        match self.rare.peer_requests.get_mut(data.name.msn.get() as usize & mask) {
             Some(place) => {
                 *place = Some(request);
                 slot.request();
@@ -51,7 +51,7 @@ impl Qp {
     /// Whether an answer may be given: those that the peer has not acknowledged fill the window. The peer keeps T-15
     /// as it sees answers complete, which is before its ACK of them comes here.
     pub(super) fn may_answer(&self) -> bool {
-        self.answers.window.len() < self.config.max_rd_atomic
+        self.rare.answers.window.len() < self.config.max_rd_atomic
     }
 
     /// Runs the request at emsn. `Err`: it ends the queue pair with that NAK.
@@ -62,8 +62,9 @@ impl Qp {
         sink: &mut S,
     ) -> Result<(), NakCode> {
         let emsn = self.recv.emsn();
-        let mask = self.peer_requests.len().wrapping_sub(1);
-        let request = self.peer_requests[emsn.get() as usize & mask].take().ok_or(NakCode::InvalidRequest)?;
+        let mask = self.rare.peer_requests.len().wrapping_sub(1);
+        let request =
+            self.rare.peer_requests[emsn.get() as usize & mask].take().ok_or(NakCode::InvalidRequest)?;
         let (body, packets) = match request {
             PeerRequest::Read(reth) => {
                 let segment = self.check_read(reth, shared)?;
@@ -74,9 +75,9 @@ impl Qp {
                 (AnswerBody::Atomic(sink.atomic(at, op)), 1)
             }
         };
-        let place = self.answers.window.next.get() as usize & (self.answer_ring.len() - 1);
-        self.answer_ring[place] = Answer { rmsn: emsn, body };
-        self.answers.window.enter(packets, now);
+        let place = self.rare.answers.window.next.get() as usize & (self.rare.answer_ring.len() - 1);
+        self.rare.answer_ring[place] = Answer { rmsn: emsn, body };
+        self.rare.answers.window.enter(packets, now);
         Ok(())
     }
 

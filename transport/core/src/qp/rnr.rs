@@ -4,7 +4,6 @@ use std::hash::{Hash, Hasher};
 
 use dcp_wire::{Nak, RnrTimer, Ssn};
 
-use super::retrans::RetransQ;
 use super::{Qp, Shared};
 use crate::{DropReason, Instant, Status};
 
@@ -17,14 +16,12 @@ const TIMER_US: [u64; 32] = [
     10_240, 15_360, 20_480, 30_720, 40_960, 61_440, 81_920, 122_880, 163_840, 245_760, 327_680, 491_520,
 ];
 
-/// The wait of a sender.
-#[derive(Clone, Debug)]
+/// The wait of a sender; what it holds back is in the queue pair's `held`.
+#[derive(Clone, Default, Debug)]
 pub(super) struct Rnr {
     /// NAKs that began a wait since `una` moved.
     count: u8,
     wait: Option<Wait>,
-    /// Packets that were refused or returned meanwhile.
-    held: RetransQ,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +32,6 @@ struct Wait {
 }
 
 impl Rnr {
-    pub(super) fn new(held_max: usize) -> Self {
-        Self { count: 0, wait: None, held: RetransQ::new(held_max) }
-    }
-
     /// End of the wait, if there is one.
     #[inline]
     pub(super) fn until(&self) -> Option<Instant> {
@@ -55,19 +48,9 @@ impl Rnr {
         self.count = 0;
     }
 
-    pub(super) fn held(&mut self) -> &mut RetransQ {
-        &mut self.held
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.count = 0;
-        self.wait = None;
-        self.held.clear();
-    }
-
     pub(super) fn state_hash<H: Hasher>(&self, now: Instant, hasher: &mut H) {
         let wait = self.wait.map(|wait| (wait.until.since(now), wait.from));
-        (self.count, wait, &self.held).hash(hasher);
+        (self.count, wait).hash(hasher);
     }
 }
 
@@ -122,10 +105,10 @@ impl Qp {
 
     /// Moves what must wait from the RetransQ aside.
     fn hold_returned(&mut self) {
-        let Self { requests, queue, rnr, .. } = self;
+        let Self { requests, queue, rnr, rare, .. } = self;
         let Some(wait) = rnr.wait else { return };
         let window = &requests.window;
-        requests.retrans.move_to(&mut rnr.held, |name| {
+        requests.retrans.move_to(&mut rare.held, |name| {
             window.position(name.msn).is_some_and(|steps| {
                 let wqe = queue.at(steps);
                 wqe.op.is_two_sided() && !wqe.ssn.is_before(wait.from)
@@ -139,7 +122,7 @@ impl Qp {
             return false;
         }
         self.rnr.wait = None;
-        self.rnr.held.move_to(&mut self.requests.retrans, |_| true);
+        self.rare.held.move_to(&mut self.requests.retrans, |_| true);
         true
     }
 }

@@ -110,7 +110,7 @@ pub(super) struct WqeFlags {
 /// head (oldest not completed) … acked (una) … entered (next to enter the window) … tail (next to post).
 #[derive(Clone, Hash, Debug)]
 pub(super) struct SendQueue {
-    ring: Vec<Wqe>,
+    ring: Box<[Wqe]>,
     mask: u32,
     depth: u32,
     /// Oldest slot that the application still holds: unsignalled ones wait for the next signalled one.
@@ -134,7 +134,7 @@ impl SendQueue {
             fault: None,
             segments: SegmentList::new(),
         };
-        let ring = vec![empty; size as usize];
+        let ring = vec![empty; size as usize].into();
         Self { ring, mask: size - 1, depth, held: 0, head: 0, acked: 0, entered: 0, tail: 0 }
     }
 

@@ -62,14 +62,14 @@ impl Qp {
 
     pub(crate) fn enter_rtr(&mut self, peer: Peer) -> Result<(), ModifyError> {
         self.check_change(QpState::Init, QpState::Rtr)?;
-        self.peer = Some(peer);
+        self.rare.peer = Some(peer);
         self.template.path.dst_mac = peer.mac;
         self.template.path.dst_ip = peer.ip;
         self.template.path.dst_port = peer.service_port;
         self.template.dest_qpn = peer.qpn;
         self.template.pkey = peer.pkey;
         self.recv.start(peer.start_msn);
-        self.recv_answers.start(peer.start_msn);
+        self.rare.recv_answers.start(peer.start_msn);
         self.recv_queue.start(peer.start_ssn);
         self.state = QpState::Rtr;
         Ok(())
@@ -100,9 +100,9 @@ impl Qp {
     /// Back to the state after creation: queues empty, numbers at their start, nothing completed.
     pub(crate) fn reset(&mut self, shared: &mut Shared) {
         self.recv.clear(&mut shared.maps);
-        self.recv_answers.clear(&mut shared.maps);
+        self.rare.recv_answers.clear(&mut shared.maps);
         let lists = (self.ready, self.control_listed);
-        *self = Self::new(self.id, self.qpn, self.config, shared);
+        *self = Self::new(self.id, self.qpn, self.config, &shared.config);
         (self.ready, self.control_listed) = lists;
     }
 }

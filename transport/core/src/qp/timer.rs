@@ -28,7 +28,7 @@ impl Qp {
             return wait;
         }
         let requests = self.stream_deadline(&self.requests);
-        let answers = self.stream_deadline(&self.answers);
+        let answers = self.stream_deadline(&self.rare.answers);
         let unanswered = (self.unanswered > 0).then(|| self.probe_deadline(&self.requests, Instant::ZERO));
         [requests, answers, unanswered, wait].into_iter().flatten().min()
     }

@@ -54,8 +54,8 @@ impl Qp {
 
     #[inline]
     fn has_answers(&mut self) -> bool {
-        !self.answers.window.is_empty()
-            && (!self.answers.retrans.is_empty() || self.answers.window.unsent().is_some())
+        !self.rare.answers.window.is_empty()
+            && (!self.rare.answers.retrans.is_empty() || self.rare.answers.window.unsent().is_some())
     }
 
     /// Whether a turn would send something, or fail a request that is wrong by itself.
@@ -89,7 +89,7 @@ impl Qp {
             return TurnEnd::Rest;
         }
         let mut budget = Budget { bytes: shared.config.round_quota, wqes: shared.config.round_wqes, now };
-        if !self.answers.window.is_empty() {
+        if !self.rare.answers.window.is_empty() {
             self.resend_returned(Stream::Answers, &mut budget, shared, sink);
             self.send_answers(&mut budget, shared, sink);
         }
@@ -129,7 +129,7 @@ impl Qp {
 
     fn send_answers<S: TxSink>(&mut self, budget: &mut Budget, shared: &mut Shared, sink: &mut S) {
         while self.has_room(budget, sink) {
-            let Some(msn) = self.answers.window.unsent() else { return };
+            let Some(msn) = self.rare.answers.window.unsent() else { return };
             self.send_next(Stream::Answers, msn, budget, shared, sink);
         }
     }
@@ -231,7 +231,7 @@ impl Qp {
     }
 
     fn answer_packet(&self, msn: Msn, psn: u32, packets: u32, segments: &mut SegmentList) -> DataOp {
-        let answer = self.answer_ring[msn.get() as usize & (self.answer_ring.len() - 1)];
+        let answer = self.rare.answer_ring[msn.get() as usize & (self.rare.answer_ring.len() - 1)];
         match answer.body {
             AnswerBody::Atomic(original) => DataOp::AtomicAck { rmsn: answer.rmsn, original },
             AnswerBody::Read(segment) => {
