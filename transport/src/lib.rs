@@ -4,6 +4,7 @@
 //! straight into registered memory, and sends payload straight out of it. The protocol itself lives in `dcp-core`.
 #![forbid(unsafe_code)]
 
+pub mod connect;
 pub mod device;
 pub mod net;
 mod place;
