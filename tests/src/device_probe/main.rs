@@ -1,13 +1,17 @@
 //! Opens a device by URI and echoes frames, or sends frames to an echo and compares what comes back. For the device tests.
 //!
-//! `device-probe echo|check|flood URI [mtu=N]`: prints `ready …` when the device is open, `up` and `down` as the
+//! `device-probe echo|check|flood URI [mtu=N] [wait=MS]`, `device-probe host URI ip=A/len [peer=IP]`,
+//! `device-probe ping IP`: prints `ready …` when the device is open, `up` and `down` as the
 //! link goes, and `checked N` when all came back. Exit code 3 with one sentence when the device cannot be opened.
 #![forbid(unsafe_code)]
 
 mod frames;
+mod host;
+mod ping;
 mod run;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use dcp::device::{DeviceConfig, DeviceUri, MtuChoice, NetDevice, eal_config};
 use dcp::dpdk::{Clock, Eal, EalConfig};
@@ -28,18 +32,28 @@ fn main() -> ExitCode {
 type Fault = (u8, String);
 
 fn usage() -> Fault {
-    (2, "device-probe echo|check|flood URI [mtu=N] [wait=MS]".to_owned())
+    (
+        2,
+        "device-probe echo|check|flood|host URI [mtu=N] [wait=MS] [ip=A/len] [peer=IP], or ping IP"
+            .to_owned(),
+    )
 }
 
 fn probe(arguments: &[String]) -> Result<(), Fault> {
     let [mode, uri, options @ ..] = arguments else { return Err(usage()) };
+    if mode == "ping" {
+        return ping::run(uri.parse().map_err(|_| usage())?);
+    }
     let uri: DeviceUri = uri.parse().map_err(|error: dcp::device::UriError| (2, error.to_string()))?;
     let mut config = DeviceConfig { mbufs: 2047, ring_frames: 256, ..DeviceConfig::default() };
     let mut wait_ms = 10_000;
+    let (mut address, mut peer) = (None, None);
     for option in options {
         match option.split_once('=') {
             Some(("mtu", mtu)) => config.mtu = MtuChoice::Exactly(mtu.parse().map_err(|_| usage())?),
             Some(("wait", ms)) => wait_ms = ms.parse().map_err(|_| usage())?,
+            Some(("ip", ip)) => address = Some(ip.parse().map_err(|_| usage())?),
+            Some(("peer", ip)) => peer = Some(ip.parse().map_err(|_| usage())?),
             _ => return Err(usage()),
         }
     }
@@ -49,6 +63,10 @@ fn probe(arguments: &[String]) -> Result<(), Fault> {
     let clock = Clock::calibrate();
     let device = NetDevice::open(&eal, &uri, &config).map_err(|error| (3, error.to_string()))?;
     println!("ready mtu={} most={} transmit={:?}", device.mtu(), device.mtu_most(), device.transmit());
+    if mode == "host" {
+        let wait = Duration::from_millis(wait_ms);
+        return host::run(&eal, device, clock, address.ok_or_else(usage)?, peer, wait);
+    }
     let mut station = Station::new(&eal, device, clock).map_err(|sentence| (3, sentence))?;
     station.wait_for_link(wait_ms).map_err(|sentence| (3, sentence))?;
     match mode.as_str() {

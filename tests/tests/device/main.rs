@@ -2,6 +2,7 @@
 //! namespace of its own, by `device-probe`.
 #![forbid(unsafe_code)]
 
+mod hosts;
 mod memif;
 mod namespace;
 mod probe;

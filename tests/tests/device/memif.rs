@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use crate::probe::Probe;
 
 /// A socket's path, free when the test begins and ends.
-struct Socket(PathBuf);
+pub(crate) struct Socket(PathBuf);
 
 impl Socket {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("dcp-{name}-{}.sock", std::process::id())))
     }
 
-    fn uri(&self, rest: &str) -> String {
+    pub(crate) fn uri(&self, rest: &str) -> String {
         format!("memif:{}{rest}", self.0.display())
     }
 }
