@@ -2,7 +2,7 @@
 
 use dcp_core::{
     Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Operation, PdId,
-    QpId, RegionId, RxPacket, RxSink, RxVerdict, Segment, Sge, Status, TxFrame, TxSink,
+    QpConfig, QpId, RegionId, RxPacket, RxSink, RxVerdict, Segment, Sge, SrqId, Status, TxFrame, TxSink,
 };
 use dcp_wire::{Ipv4Addr, Kind, MacAddr, Packet, ParseOptions};
 
@@ -31,8 +31,12 @@ pub struct Host {
     pub icrc: bool,
     /// Frames that did not parse.
     pub unparsed: u64,
+    /// Its shared receive queue, if its queue pairs use one.
+    pub srq: Option<SrqId>,
     /// When the transmitter is free again.
     pub(crate) busy_until: Instant,
+    /// Its worker does not run: since when, until when.
+    pub(crate) away: Option<(Instant, Instant)>,
 }
 
 /// Frames on their way out, as bytes.
@@ -121,8 +125,34 @@ impl Host {
             completions: Vec::new(),
             icrc: false,
             unparsed: 0,
+            srq: None,
             busy_until: Instant::ZERO,
+            away: None,
         }
+    }
+
+    /// Creates a queue pair from `template`, which names objects of no endpoint yet.
+    pub(crate) fn create_qp(&mut self, template: QpConfig) -> QpId {
+        self.icrc = template.icrc;
+        let (pd, send_cq, recv_cq, srq) = (self.pd, self.cq, self.cq, self.srq);
+        let config = QpConfig { pd, send_cq, recv_cq, srq, ..template };
+        self.endpoint.create_qp(config).expect("legal queue pair")
+    }
+
+    /// Lets timers run out that are due; first those that a worker coming back puts off (T-8).
+    pub(crate) fn handle_time(&mut self, now: Instant) {
+        if self.is_away(now) {
+            return;
+        }
+        if let Some((since, _)) = self.away.take() {
+            self.endpoint.handle_gap(now, now.since(since));
+        }
+        self.endpoint.handle_timeout(now);
+    }
+
+    /// Whether its worker does not run.
+    pub(crate) fn is_away(&self, now: Instant) -> bool {
+        self.away.is_some_and(|(_, until)| until > now)
     }
 
     /// Frames that leave now, at most `room`.

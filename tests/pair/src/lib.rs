@@ -11,5 +11,5 @@ mod pair;
 mod script;
 
 pub use host::{Host, MR_VA};
-pub use pair::{Pair, PairConfig, Side, WriteRange};
+pub use pair::{Pair, PairConfig, Side, Step, WriteRange};
 pub use script::{Copies, FrameCopy, Lossless, Random, Rates, Rng, Script, fate};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dcp_core::{
-    Completion, EndpointConfig, Instant, Peer, PostError, QpConfig, QpId, QpState, RecvRequest, Remote,
+    Completion, CqId, EndpointConfig, Instant, PdId, Peer, PostError, QpConfig, QpState, RecvRequest, Remote,
     SendOp, SendRequest, Status,
 };
 use dcp_wire::{Msn, PKey, Ssn};
@@ -39,7 +39,9 @@ pub struct PairConfig {
     pub memory: usize,
     /// Connected queue pairs.
     pub qps: usize,
-    /// Changes to each queue pair's defaults.
+    /// What queue pairs are created from; its objects are replaced by those of each host.
+    pub template: QpConfig,
+    /// Changes to the template.
     pub qp: fn(&mut QpConfig),
     /// Changes to each endpoint's defaults.
     pub endpoint: fn(&mut EndpointConfig),
@@ -47,12 +49,34 @@ pub struct PairConfig {
     pub start_msn: Msn,
     /// Rate of the link in bits per nanosecond.
     pub link_gbps: u64,
+    /// Depth of each host's shared receive queue; 0: queue pairs have their own.
+    pub srq_depth: usize,
 }
 
 impl Default for PairConfig {
     fn default() -> Self {
-        Self { memory: 4 << 20, qps: 1, qp: |_| {}, endpoint: |_| {}, start_msn: Msn::ZERO, link_gbps: 100 }
+        Self {
+            memory: 4 << 20,
+            qps: 1,
+            template: QpConfig::new(PdId(0), CqId(0)),
+            qp: |_| {},
+            endpoint: |_| {},
+            start_msn: Msn::ZERO,
+            link_gbps: 100,
+            srq_depth: 0,
+        }
     }
+}
+
+/// What [`Pair::step`] did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Something happened.
+    Moved,
+    /// Nothing is under way; time stands.
+    Quiet,
+    /// Nothing happens before the end; it is the end now.
+    Waiting,
 }
 
 /// Two endpoints and a link.
@@ -62,9 +86,13 @@ pub struct Pair {
     pub hosts: [Host; 2],
     /// Virtual time.
     pub now: Instant,
+    /// Control frames that left behind data in one poll, against T-2.
+    pub starved: u64,
     flying: BinaryHeap<Reverse<Flight>>,
     sent: u64,
-    link_gbps: u64,
+    config: PairConfig,
+    /// Restarts so far: each makes new keys.
+    epoch: u16,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -81,24 +109,50 @@ const ROOM: usize = 8;
 impl Pair {
     /// Two hosts, connected.
     pub fn new(config: PairConfig) -> Self {
-        let host = |number| Host::new(number, config.memory, config.endpoint);
-        let mut hosts = [host(1), host(2)];
-        for index in 0..config.qps {
-            for host in &mut hosts {
-                let start_ssn = Ssn::from_low_bits(config.start_msn.get());
-                let start_msn = config.start_msn;
-                let mut qp = QpConfig { start_msn, start_ssn, ..QpConfig::new(host.pd, host.cq) };
-                (config.qp)(&mut qp);
-                host.icrc = qp.icrc;
-                let id = host.endpoint.create_qp(qp).expect("legal queue pair");
-                host.qps.push(id);
-            }
-            let [client, server] = &mut hosts;
-            let pkey = PKey(0x4000 | index as u16);
-            connect(client, server, index, pkey, config.start_msn);
-            connect(server, client, index, pkey, config.start_msn);
+        let mut pair = Self {
+            hosts: [new_host(Side::Client, &config), new_host(Side::Server, &config)],
+            now: Instant::ZERO,
+            starved: 0,
+            flying: BinaryHeap::new(),
+            sent: 0,
+            config,
+            epoch: 0,
+        };
+        pair.connect();
+        pair
+    }
+
+    /// The host of `side` is gone with all it knew, and one with the same addresses and queue pair numbers takes its
+    /// place. The other one's queue pairs fail and are connected to it, with new keys and the same first numbers.
+    /// What flies still arrives.
+    pub fn restart(&mut self, side: Side) {
+        self.epoch += 1;
+        let config = self.config;
+        *self.host_mut(side) = new_host(side, &config);
+        let survivor = self.host_mut(side.peer());
+        for qp in survivor.qps.clone() {
+            survivor.endpoint.modify_to_error(qp).expect("it is in use");
+            survivor.collect();
+            survivor.endpoint.modify_to_reset(qp);
         }
-        Self { hosts, now: Instant::ZERO, flying: BinaryHeap::new(), sent: 0, link_gbps: config.link_gbps }
+        self.connect();
+    }
+
+    fn connect(&mut self) {
+        let [client, server] = &mut self.hosts;
+        for index in 0..self.config.qps {
+            let pkey = PKey(0x4000 + (self.epoch << 8) + index as u16);
+            connect(client, server, index, pkey, &self.config);
+            connect(server, client, index, pkey, &self.config);
+        }
+    }
+
+    /// The worker of `side` does not run for `ns`: frames wait for it, timers do not run out (T-8).
+    pub fn pause(&mut self, side: Side, ns: u64) {
+        let (now, until) = (self.now, self.now.after(ns));
+        let host = self.host_mut(side);
+        host.away = Some((host.away.map_or(now, |(since, _)| since), until));
+        host.busy_until = host.busy_until.max(until);
     }
 
     /// The host on a side.
@@ -159,22 +213,33 @@ impl Pair {
     pub fn run(&mut self, script: &mut impl Script, limit_ns: u64) -> bool {
         let end = self.now.after(limit_ns);
         loop {
-            self.transmit(script);
-            self.hosts.iter_mut().for_each(Host::collect);
-            if self.is_quiet() {
-                return true;
-            }
-            let Some(next) = self.next_event() else { return false };
-            if next > end {
-                self.now = end;
-                return false;
-            }
-            self.now = self.now.max(next);
-            self.deliver(script);
-            for host in &mut self.hosts {
-                host.endpoint.handle_timeout(self.now);
+            match self.step(script, end) {
+                Step::Moved => {}
+                Step::Quiet => return true,
+                Step::Waiting => return false,
             }
         }
+    }
+
+    /// What may leave now leaves; then time moves to the next event, if that is not after `end`.
+    pub fn step(&mut self, script: &mut impl Script, end: Instant) -> Step {
+        self.transmit(script);
+        self.hosts.iter_mut().for_each(Host::collect);
+        if self.is_quiet() {
+            return Step::Quiet;
+        }
+        match self.next_event().filter(|&next| next <= end) {
+            Some(next) => self.now = self.now.max(next),
+            None => {
+                self.now = end;
+                return Step::Waiting;
+            }
+        }
+        self.deliver(script);
+        for host in &mut self.hosts {
+            host.handle_time(self.now);
+        }
+        Step::Moved
     }
 
     /// Nothing flies, nothing waits to leave, every work request has completed.
@@ -185,7 +250,11 @@ impl Pair {
 
     fn next_event(&self) -> Option<Instant> {
         let flight = self.flying.peek().map(|Reverse(flight)| flight.at);
-        let timers = self.hosts.iter().filter_map(|host| host.endpoint.next_timeout());
+        let timer = |host: &Host| match host.away {
+            Some((_, until)) => Some(until),
+            None => host.endpoint.next_timeout(),
+        };
+        let timers = self.hosts.iter().filter_map(timer);
         let transmitters =
             self.hosts.iter().filter(|host| host.endpoint.has_frames()).map(|host| host.busy_until);
         flight.into_iter().chain(timers).chain(transmitters).min()
@@ -193,7 +262,7 @@ impl Pair {
 
     fn transmit(&mut self, script: &mut impl Script) {
         for side in [Side::Client, Side::Server] {
-            let (now, gbps) = (self.now, self.link_gbps);
+            let (now, gbps) = (self.now, self.config.link_gbps);
             let host = self.host_mut(side);
             if host.busy_until > now {
                 continue;
@@ -201,6 +270,8 @@ impl Pair {
             let frames = host.transmit(now, ROOM);
             let bits: u64 = frames.iter().map(|frame| frame.len() as u64 * 8).sum();
             host.busy_until = now.after(bits.div_ceil(gbps));
+            let data = frames.iter().position(|frame| is_data(frame)).unwrap_or(frames.len());
+            self.starved += frames[data..].iter().filter(|frame| !is_data(frame)).count() as u64;
             for frame in frames {
                 self.fly(side, frame, script);
             }
@@ -215,6 +286,10 @@ impl Pair {
                 let len = dcp_wire::trim(&mut frame).expect("endpoints emit DCP frames");
                 frame.truncate(len);
             }
+            if let Some(bit) = copy.flip {
+                let bit = bit % (frame.len() as u64 * 8);
+                frame[bit as usize / 8] ^= 1 << (bit % 8);
+            }
             self.sent += 1;
             let at = self.now.after(copy.delay_ns);
             self.flying.push(Reverse(Flight { at, order: self.sent, to: from.peer(), frame }));
@@ -223,8 +298,15 @@ impl Pair {
 
     fn deliver(&mut self, script: &mut impl Script) {
         while self.flying.peek().is_some_and(|Reverse(flight)| flight.at <= self.now) {
-            let Some(Reverse(Flight { to, frame, .. })) = self.flying.pop() else { return };
+            let Some(Reverse(Flight { to, frame, order, .. })) = self.flying.pop() else { return };
             let now = self.now;
+            if let Some((_, until)) = self.host(to).away {
+                if self.host(to).is_away(now) {
+                    self.flying.push(Reverse(Flight { at: until, order, to, frame }));
+                    continue;
+                }
+                self.host_mut(to).handle_time(now);
+            }
             if let Some(bounced) = self.host_mut(to).receive(now, frame) {
                 self.fly(to, bounced, script);
             }
@@ -254,19 +336,42 @@ pub struct WriteRange {
     pub len: u32,
 }
 
-fn connect(host: &mut Host, peer: &Host, index: usize, pkey: PKey, start_msn: Msn) {
-    let peer_qp: QpId = peer.qps[index];
-    let number = peer.endpoint.qpn(peer_qp).get() >> 16;
-    let low = u8::try_from(number).expect("host numbers are small");
+/// The frame carries a packet of a message (tag 10).
+fn is_data(frame: &[u8]) -> bool {
+    frame[15] >> 2 & 3 == 2
+}
+
+fn start_ssn(config: &PairConfig) -> Ssn {
+    Ssn::from_low_bits(config.start_msn.get())
+}
+
+fn new_host(side: Side, config: &PairConfig) -> Host {
+    let mut host = Host::new(side as u8 + 1, config.memory, config.endpoint);
+    if config.srq_depth > 0 {
+        host.srq = Some(host.endpoint.create_srq(host.pd, config.srq_depth).expect("depth in range"));
+    }
+    let mut template =
+        QpConfig { start_msn: config.start_msn, start_ssn: start_ssn(config), ..config.template };
+    (config.qp)(&mut template);
+    for _ in 0..config.qps {
+        let id = host.create_qp(template);
+        host.qps.push(id);
+    }
+    host
+}
+
+fn connect(host: &mut Host, peer: &Host, index: usize, pkey: PKey, config: &PairConfig) {
+    let qpn = peer.endpoint.qpn(peer.qps[index]);
+    let low = u8::try_from(qpn.get() >> 16).expect("host numbers are small");
     let id = host.qps[index];
     let peer = Peer {
-        qpn: peer.endpoint.qpn(peer_qp),
+        qpn,
         pkey,
         mac: dcp_wire::MacAddr([2, 0, 0, 0, 0, low]),
         ip: dcp_wire::Ipv4Addr::new(10, 0, 0, low),
         service_port: 17791,
-        start_msn,
-        start_ssn: Ssn::from_low_bits(start_msn.get()),
+        start_msn: config.start_msn,
+        start_ssn: start_ssn(config),
     };
     host.endpoint.modify_to_init(id).expect("a fresh queue pair");
     host.endpoint.modify_to_rtr(id, peer).expect("a fresh queue pair");

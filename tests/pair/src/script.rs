@@ -13,6 +13,15 @@ pub struct FrameCopy {
     pub delay_ns: u64,
     /// Whether its payload is cut off on the way.
     pub trim: bool,
+    /// Picks the bit that is flipped on the way, if one is. Not together with `trim`: a header carries no ICRC.
+    pub flip: Option<u64>,
+}
+
+impl FrameCopy {
+    /// Arrives whole after `delay_ns`.
+    pub const fn after(delay_ns: u64) -> Self {
+        Self { delay_ns, trim: false, flip: None }
+    }
 }
 
 /// The copies of a frame that arrive: none, one or several.
@@ -39,12 +48,12 @@ pub mod fate {
 
     /// Arrives as sent.
     pub fn deliver() -> Copies {
-        smallvec![FrameCopy { delay_ns: DELAY_NS, trim: false }]
+        smallvec![FrameCopy::after(DELAY_NS)]
     }
 
     /// Arrives as a header.
     pub fn trim() -> Copies {
-        smallvec![FrameCopy { delay_ns: DELAY_NS, trim: true }]
+        smallvec![FrameCopy { trim: true, ..FrameCopy::after(DELAY_NS) }]
     }
 
     /// Is lost.
@@ -54,15 +63,12 @@ pub mod fate {
 
     /// Arrives `delay_ns` after it was sent.
     pub fn late(delay_ns: u64) -> Copies {
-        smallvec![FrameCopy { delay_ns, trim: false }]
+        smallvec![FrameCopy::after(delay_ns)]
     }
 
     /// Arrives twice.
     pub fn twice() -> Copies {
-        smallvec![
-            FrameCopy { delay_ns: DELAY_NS, trim: false },
-            FrameCopy { delay_ns: 2 * DELAY_NS, trim: false }
-        ]
+        smallvec![FrameCopy::after(DELAY_NS), FrameCopy::after(2 * DELAY_NS)]
     }
 }
 
@@ -123,6 +129,8 @@ pub struct Rates {
     pub duplicate_header: u32,
     /// An ACK, NAK or probe is lost.
     pub lose_control: u32,
+    /// A bit of a frame is flipped, but for headers. Only for queue pairs with ICRC.
+    pub corrupt: u32,
     /// A frame is held for up to `held_ns`.
     pub hold: u32,
     /// Longest time a held frame is held.
@@ -167,7 +175,13 @@ impl Script for Random {
         if self.rng.chance(lose) {
             return Copies::new();
         }
+        let corrupt = if matches!(packet.headers.kind, Kind::HeaderOnly(_)) { 0 } else { rates.corrupt };
         let count = if self.rng.chance(duplicate) { 2 } else { 1 };
-        (0..count).map(|_| FrameCopy { trim: self.rng.chance(trim), delay_ns: self.delay() }).collect()
+        let copy = |_| {
+            let trim = self.rng.chance(trim);
+            let flip = (!trim && self.rng.chance(corrupt)).then(|| self.rng.bits());
+            FrameCopy { trim, flip, delay_ns: self.delay() }
+        };
+        (0..count).map(copy).collect()
     }
 }
