@@ -95,6 +95,36 @@ fn b1_late_receive_delays_a_send_by_no_more_than_its_timer() {
 }
 
 #[test]
+fn b1_work_behind_a_long_send_without_receive_waits_and_does_not_spin() {
+    let mut pair = small();
+    pair.post(Side::Client, 0, 1, SendOp::Send, (0, 64 * MTU)).unwrap();
+    pair.post(Side::Client, 0, 2, SendOp::Write(pair.remote(Side::Client, 0)), (0, 10)).unwrap();
+    assert!(!pair.run(&mut Lossless, 5_000_000), "T-10: the rest of the SEND waits, and the WRITE behind it");
+    pair.receive(Side::Server, 0, 5, (100_000, 64 * MTU)).unwrap();
+    assert!(pair.run(&mut Lossless, LONG));
+    assert_eq!(pair.statuses(Side::Client), [(1, Status::Success), (2, Status::Success)]);
+    assert_at_rest(&pair);
+}
+
+#[test]
+fn r17_failed_peer_ends_a_read_that_it_acknowledged() {
+    let mut pair = small();
+    let place = pair.remote(Side::Client, 0);
+    pair.post(Side::Client, 0, 1, SendOp::Read(place), (100_000, 64)).unwrap();
+    pair.post(Side::Client, 0, 2, SendOp::Write(place), (0, 8)).unwrap();
+    let mut no_answers = |from: Side, packet: &Packet| match packet.headers.kind {
+        Kind::Data(_) if from == Side::Server => fate::lose(),
+        _ => fate::deliver(),
+    };
+    assert!(!pair.run(&mut no_answers, 1_000_000));
+    let server = pair.host_mut(Side::Server);
+    server.endpoint.modify_to_error(server.qps[0]).unwrap();
+    assert!(pair.run(&mut Lossless, 1_000_000_000), "T-11: its NAK ends what waits for an answer");
+    assert_eq!(pair.statuses(Side::Client), [(1, Status::RemoteOperation), (2, Status::Flushed)]);
+    assert_eq!(pair.state(Side::Client, 0), QpState::Error);
+}
+
+#[test]
 fn b1_rnr_retry_counts_transmissions() {
     for (rnr_retry, transmissions) in [(0, 1), (3, 4)] {
         let mut pair = small_with_rnr(rnr_retry);

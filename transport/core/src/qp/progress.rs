@@ -71,11 +71,19 @@ impl Qp {
             (NakCode::RemoteOperational, _) => Status::RemoteOperation,
         };
         // T-11: what is before the offender has been retired; it fails, the rest is flushed.
-        if self.requests.window.position(nak.msn) != Some(0) {
-            return Err(DropReason::StaleNak);
+        if self.requests.window.position(nak.msn) == Some(0) {
+            self.fail_at(nak.msn, status, shared);
+            return Ok(());
         }
-        self.fail_at(nak.msn, status, shared);
-        Ok(())
+        // The peer took everything and failed by itself: the answers that are still awaited never come.
+        if self.requests.window.is_empty()
+            && nak.msn == self.requests.window.next
+            && self.queue.awaiting() > 0
+        {
+            self.fail_oldest(status, shared);
+            return Ok(());
+        }
+        Err(DropReason::StaleNak)
     }
 
     /// T-9: the receiver cannot tell what is missing; the message starts again.

@@ -49,7 +49,7 @@ impl Qp {
     #[inline]
     fn has_requests(&mut self) -> bool {
         self.state == QpState::Rts
-            && (!self.requests.retrans.is_empty() || self.unsent_request().is_some() || self.may_enter())
+            && (!self.requests.retrans.is_empty() || self.unsent_request().is_some() || self.enters_next())
     }
 
     #[inline]
@@ -81,6 +81,13 @@ impl Qp {
             || wqe.op.is_answered() && self.unanswered >= self.config.max_rd_atomic
             || wqe.op.is_two_sided() && self.rnr.holds(self.next_ssn);
         !waits && !self.requests.window.is_full()
+    }
+
+    /// Whether the next work request becomes a message: a message with unsent packets, even one that waits for a
+    /// receive, keeps the ones behind it (T-10).
+    #[inline]
+    fn enters_next(&mut self) -> bool {
+        self.may_enter() && self.requests.window.unsent().is_none()
     }
 
     /// One turn: at most `round_quota` bytes, retransmissions first (T-2).
@@ -146,8 +153,7 @@ impl Qp {
 
     /// The next work request becomes a message. False: none may.
     fn enter_next(&mut self, now: Instant, shared: &mut Shared) -> bool {
-        // A message that waits for a receive also keeps the ones behind it (T-10).
-        if !self.may_enter() || self.requests.window.unsent().is_some() {
+        if !self.enters_next() {
             return false;
         }
         let Some(wqe) = self.queue.waiting() else { return false };
