@@ -106,6 +106,40 @@ fn b1_work_behind_a_long_send_without_receive_waits_and_does_not_spin() {
     assert_at_rest(&pair);
 }
 
+/// T-5: the SEND waits for a receive with both its packets, and the RetransQ fills up meanwhile.
+#[test]
+fn t5_refused_packets_that_find_no_room_after_the_wait_are_left_to_the_timer() {
+    let qp: fn(&mut QpConfig) = |qp| {
+        qp.mtu = MTU;
+        qp.retrans_max = 2;
+    };
+    let mut pair = pair(PairConfig { qp, ..PairConfig::default() });
+    pair.post(Side::Client, 0, 1, SendOp::Send, (0, 2 * MTU)).unwrap();
+    pair.post(Side::Client, 0, 2, SendOp::Write(pair.remote(Side::Client, 0)), (0, 2 * MTU)).unwrap();
+    let now = pair.now;
+    let mut frames = pair.host_mut(Side::Client).transmit(now, 8);
+    for frame in &mut frames[2..] {
+        let len = dcp_wire::trim(frame).unwrap();
+        frame.truncate(len);
+    }
+    for (index, frame) in frames.into_iter().enumerate() {
+        let returned = pair.host_mut(Side::Server).receive(now, frame).expect("it comes back");
+        assert!(pair.host_mut(Side::Client).receive(now, returned).is_none());
+        if index == 1 {
+            let nak = pair.host_mut(Side::Server).transmit(now, 8).remove(0);
+            assert!(pair.host_mut(Side::Client).receive(now, nak).is_none());
+        }
+    }
+    pair.now = pair.now.after(1_000_000);
+    let client = &mut pair.host_mut(Side::Client).endpoint;
+    client.handle_timeout(dcp_core::Instant::from_ns(1_000_000));
+    assert_eq!(client.counters().dropped(dcp_core::DropReason::RetransFull), 2);
+    pair.receive(Side::Server, 0, 5, (100_000, 2 * MTU)).unwrap();
+    assert!(pair.run(&mut Lossless, LONG));
+    assert_eq!(pair.statuses(Side::Client), [(1, Status::Success), (2, Status::Success)]);
+    assert_at_rest(&pair);
+}
+
 #[test]
 fn r17_failed_peer_ends_a_read_that_it_acknowledged() {
     let mut pair = small();

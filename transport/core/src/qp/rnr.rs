@@ -117,12 +117,22 @@ impl Qp {
     }
 
     /// The wait is over: exactly what was refused leaves again.
-    pub(super) fn end_wait(&mut self, now: Instant) -> bool {
+    pub(super) fn end_wait(&mut self, now: Instant, shared: &mut Shared) -> bool {
         if self.rnr.until().is_none_or(|until| until > now) {
             return false;
         }
         self.rnr.wait = None;
-        self.rare.held.move_to(&mut self.requests.retrans, |_| true);
+        let Self { requests, rare, .. } = self;
+        rare.held.move_to(&mut requests.retrans, |_| true);
+        // T-5: what finds no room is dropped, for the coarse timer to recover.
+        while let Some(name) = rare.held.pop() {
+            shared.count_drop(DropReason::RetransFull);
+            let is_current = requests.window.position(name.msn).is_some()
+                && requests.window.message(name.msn).generation == name.generation;
+            if is_current {
+                requests.window.message_mut(name.msn).waiting -= 1;
+            }
+        }
         true
     }
 }

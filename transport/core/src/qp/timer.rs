@@ -47,7 +47,7 @@ impl Qp {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared) -> TimerAction {
-        let mut acted = self.end_wait(now);
+        let mut acted = self.end_wait(now, shared);
         if self.timeout_ns == u64::MAX {
             return if acted { TimerAction::Send } else { TimerAction::Nothing };
         }
