@@ -20,6 +20,7 @@ bench: setup
 
 test: setup
 	cargo test --workspace $(TEST_ARGS)
+	cargo test --package dcp-core --features test-faults --test broken $(TEST_ARGS)
 
 check:
 	@.ci/run

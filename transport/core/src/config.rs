@@ -26,6 +26,9 @@ pub struct EndpointConfig {
     pub round_wqes: u32,
     /// RetransQ entries in one turn of a queue pair (T-2). Default 16 (paper).
     pub round_retrans: u32,
+    /// Breaks the protocol, for tests only: R-7 without its fingerprint, the paper's bare counter. Default false.
+    #[cfg(feature = "test-faults")]
+    pub counter_only: bool,
 }
 
 impl EndpointConfig {
@@ -41,6 +44,8 @@ impl EndpointConfig {
             round_quota: 16 << 10,
             round_wqes: 8,
             round_retrans: 16,
+            #[cfg(feature = "test-faults")]
+            counter_only: false,
         }
     }
 }

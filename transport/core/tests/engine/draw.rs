@@ -25,8 +25,6 @@ pub(crate) struct Shape {
     pub(crate) mtu: u32,
     pub(crate) qps: usize,
     pub(crate) shared: bool,
-    /// Only WRITEs of several packets, for comparing fault mixes.
-    pub(crate) only_writes: bool,
     /// Tells work requests of one program from those of the next.
     pub(crate) phase: u64,
     /// First byte that the program may write, by side: shared receives of an earlier one lie before.
@@ -51,7 +49,7 @@ impl Program {
     pub(crate) fn draw(rng: &mut Rng, shape: Shape) -> Self {
         let mut draw = Draw { rng, shape, free: shape.free };
         let mut lanes = Vec::new();
-        let both_ways = shape.only_writes || draw.rng.below(4) > 0;
+        let both_ways = draw.rng.below(4) > 0;
         for side in [Side::Client, Side::Server] {
             for qp in 0..shape.qps {
                 let most = if shape.qps > 2 { 8 } else { 14 };
@@ -91,11 +89,11 @@ impl Draw<'_> {
         let len = self.len();
         let pieces = self.source(len);
         let cell = CELLS + 16 * lane + 8 * self.rng.below(2);
-        let (verb, pieces) = match if self.shape.only_writes { 3 } else { self.rng.below(12) } {
+        let (verb, pieces) = match self.rng.below(12) {
             0..=2 => (Verb::Send, pieces),
             3..=6 => {
                 let rewritten = past.writes.iter().copied().find(|&(_, old)| old >= len && len > 0);
-                let place = rewritten.filter(|_| !self.shape.only_writes && self.rng.below(3) == 0);
+                let place = rewritten.filter(|_| self.rng.below(3) == 0);
                 fence |= place.is_some();
                 let (at, _) = place.unwrap_or_else(|| (self.room(side.peer(), len), len));
                 past.writes.push((at, len));
@@ -124,7 +122,7 @@ impl Draw<'_> {
                 vec![(self.room(side, 8), 8)],
             ),
         };
-        let two_sided = verb == Verb::Send || matches!(verb, Verb::Write(_)) && !self.shape.only_writes;
+        let two_sided = verb == Verb::Send || matches!(verb, Verb::Write(_));
         let with_imm = two_sided && self.rng.below(3) == 0;
         let imm = with_imm.then(|| self.rng.bits() as u32);
         let solicited = self.rng.below(3) == 0;
@@ -133,9 +131,7 @@ impl Draw<'_> {
 
     /// Bytes of a message.
     fn len(&mut self) -> u32 {
-        let most = if self.shape.only_writes {
-            self.rng.pick(&[2, 3, 8, 20])
-        } else if self.shape.shared || self.free.iter().any(|&free| free > TARGETS_END) {
+        let most = if self.shape.shared || self.free.iter().any(|&free| free > TARGETS_END) {
             self.rng.pick(&[0, 1, 1, 2, 3])
         } else {
             self.rng.pick(&[0, 1, 1, 1, 2, 3, 8, 20, 40])

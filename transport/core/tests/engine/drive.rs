@@ -46,8 +46,7 @@ impl Setting {
             srq_depth: if shared { 512 } else { 0 },
             ..PairConfig::default()
         };
-        let shape =
-            Shape { mtu: template.mtu, qps, shared, only_writes: false, phase: 0, free: [TARGETS; 2] };
+        let shape = Shape { mtu: template.mtu, qps, shared, phase: 0, free: [TARGETS; 2] };
         let restart = (rng.below(6) == 0).then(|| (rng.pick(&[1000, 50_000, 2_000_000]), rng.pick(&SIDES)));
         let restart = restart.map(|(within, side)| (rng.below(within), side));
         Self { seed, rates: rates(&mut rng, icrc), pair, shape, restart }

@@ -1,6 +1,6 @@
 //! The swarm's engine: random programs of all verbs over a link with random faults, judged by a naive model.
 #![expect(clippy::cast_possible_truncation, reason = "test sizes are small")]
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
 
 mod draw;
 mod drive;
@@ -8,10 +8,12 @@ mod model;
 mod outcome;
 mod program;
 mod watch;
+mod writes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use drive::{Ended, Setting, run};
+pub(crate) use writes::{WriteMix, run_writes};
 
 /// What all seeds together did.
 #[derive(Clone, Copy, Debug, Default)]
