@@ -34,8 +34,8 @@ impl Setting {
         let shared = rng.below(5) == 0;
         let icrc = rng.below(4) == 0;
         let template = template(&mut rng, icrc);
-        let (plenty, scarce): (fn(&mut EndpointConfig), fn(&mut EndpointConfig)) =
-            (|_| {}, |config| config.map_words_max = 3);
+        let plenty: fn(&mut EndpointConfig) = |_| {};
+        let scarce: fn(&mut EndpointConfig) = |config| config.map_words_max = 3;
         let pair = PairConfig {
             memory: MEMORY,
             qps,
