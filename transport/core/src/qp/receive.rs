@@ -261,7 +261,7 @@ impl Qp {
         Ok(RxVerdict::Done)
     }
 
-    /// everything that a packet claims is checked, on every packet.
+    /// everything that a packet claims is checked, on every packet; R-6: and agrees with what others claimed.
     #[inline]
     fn check_access(&mut self, packet: &Incoming, shared: &mut Shared) -> Result<Target, Refusal> {
         let expected = self.recv.slot(packet.name.msn).expected();
