@@ -2,4 +2,5 @@
 #![forbid(unsafe_code)]
 
 mod dependencies;
+mod requirements;
 mod sources;
