@@ -9,7 +9,9 @@
 mod host;
 mod pair;
 mod script;
+mod setup;
 
 pub use host::{Host, MR_VA};
-pub use pair::{Pair, PairConfig, Side, Step, WriteRange};
+pub use pair::{Pair, Side, Step, WriteRange};
 pub use script::{Copies, FrameCopy, Lossless, Random, Rates, Rng, Script, fate};
+pub use setup::PairConfig;

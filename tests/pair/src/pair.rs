@@ -3,14 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dcp_core::{
-    Completion, CqId, EndpointConfig, Instant, PdId, Peer, PostError, QpConfig, QpState, RecvRequest, Remote,
-    SendOp, SendRequest, Status,
-};
-use dcp_wire::{Msn, PKey, Ssn};
+use dcp_core::{Completion, Instant, PostError, QpState, RecvRequest, Remote, SendOp, SendRequest, Status};
 
 use crate::host::{Host, MR_VA};
 use crate::script::Script;
+use crate::setup::{self, PairConfig};
 
 /// One of the two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -28,42 +25,6 @@ impl Side {
         match self {
             Self::Client => Self::Server,
             Self::Server => Self::Client,
-        }
-    }
-}
-
-/// How a [`Pair`] is set up.
-#[derive(Clone, Copy, Debug)]
-pub struct PairConfig {
-    /// Bytes of memory at each host.
-    pub memory: usize,
-    /// Connected queue pairs.
-    pub qps: usize,
-    /// What queue pairs are created from; its objects are replaced by those of each host.
-    pub template: QpConfig,
-    /// Changes to the template.
-    pub qp: fn(&mut QpConfig),
-    /// Changes to each endpoint's defaults.
-    pub endpoint: fn(&mut EndpointConfig),
-    /// First message number, both ways.
-    pub start_msn: Msn,
-    /// Rate of the link in bits per nanosecond.
-    pub link_gbps: u64,
-    /// Depth of each host's shared receive queue; 0: queue pairs have their own.
-    pub srq_depth: usize,
-}
-
-impl Default for PairConfig {
-    fn default() -> Self {
-        Self {
-            memory: 4 << 20,
-            qps: 1,
-            template: QpConfig::new(PdId(0), CqId(0)),
-            qp: |_| {},
-            endpoint: |_| {},
-            start_msn: Msn::ZERO,
-            link_gbps: 100,
-            srq_depth: 0,
         }
     }
 }
@@ -110,7 +71,7 @@ impl Pair {
     /// Two hosts, connected.
     pub fn new(config: PairConfig) -> Self {
         let mut pair = Self {
-            hosts: [new_host(Side::Client, &config), new_host(Side::Server, &config)],
+            hosts: [setup::new_host(Side::Client, &config), setup::new_host(Side::Server, &config)],
             now: Instant::ZERO,
             starved: 0,
             flying: BinaryHeap::new(),
@@ -128,7 +89,7 @@ impl Pair {
     pub fn restart(&mut self, side: Side) {
         self.epoch += 1;
         let config = self.config;
-        *self.host_mut(side) = new_host(side, &config);
+        *self.host_mut(side) = setup::new_host(side, &config);
         let survivor = self.host_mut(side.peer());
         for qp in survivor.qps.clone() {
             survivor.endpoint.modify_to_error(qp).expect("it is in use");
@@ -140,11 +101,7 @@ impl Pair {
 
     fn connect(&mut self) {
         let [client, server] = &mut self.hosts;
-        for index in 0..self.config.qps {
-            let pkey = PKey(0x4000 + (self.epoch << 8) + index as u16);
-            connect(client, server, index, pkey, &self.config);
-            connect(server, client, index, pkey, &self.config);
-        }
+        setup::connect_all(client, server, self.epoch, &self.config);
     }
 
     /// The worker of `side` does not run for `ns`: frames wait for it, timers do not run out (T-8).
@@ -339,41 +296,4 @@ pub struct WriteRange {
 /// The frame carries a packet of a message (tag 10).
 fn is_data(frame: &[u8]) -> bool {
     frame[15] >> 2 & 3 == 2
-}
-
-fn start_ssn(config: &PairConfig) -> Ssn {
-    Ssn::from_low_bits(config.start_msn.get())
-}
-
-fn new_host(side: Side, config: &PairConfig) -> Host {
-    let mut host = Host::new(side as u8 + 1, config.memory, config.endpoint);
-    if config.srq_depth > 0 {
-        host.srq = Some(host.endpoint.create_srq(host.pd, config.srq_depth).expect("depth in range"));
-    }
-    let mut template =
-        QpConfig { start_msn: config.start_msn, start_ssn: start_ssn(config), ..config.template };
-    (config.qp)(&mut template);
-    for _ in 0..config.qps {
-        let id = host.create_qp(template);
-        host.qps.push(id);
-    }
-    host
-}
-
-fn connect(host: &mut Host, peer: &Host, index: usize, pkey: PKey, config: &PairConfig) {
-    let qpn = peer.endpoint.qpn(peer.qps[index]);
-    let low = u8::try_from(qpn.get() >> 16).expect("host numbers are small");
-    let id = host.qps[index];
-    let peer = Peer {
-        qpn,
-        pkey,
-        mac: dcp_wire::MacAddr([2, 0, 0, 0, 0, low]),
-        ip: dcp_wire::Ipv4Addr::new(10, 0, 0, low),
-        service_port: 17791,
-        start_msn: config.start_msn,
-        start_ssn: start_ssn(config),
-    };
-    host.endpoint.modify_to_init(id).expect("a fresh queue pair");
-    host.endpoint.modify_to_rtr(id, peer).expect("a fresh queue pair");
-    host.endpoint.modify_to_rts(id).expect("a connected queue pair");
 }

@@ -1,6 +1,5 @@
 //! Fault cases B and C of other systems' users that have no home elsewhere.
 #![forbid(unsafe_code)]
-#![expect(clippy::cast_possible_truncation, reason = "test sizes are small")]
 
 mod common;
 
@@ -52,8 +51,8 @@ fn is_ack(from: Side, packet: &Packet) -> bool {
 fn twenty_sends(script: &mut impl dcp_pair::Script) -> Pair {
     let mut pair = small();
     for wr_id in 0..20 {
-        pair.receive(Side::Server, 0, wr_id, (wr_id * 4096, 4096)).unwrap();
-        pair.post(Side::Client, 0, wr_id, SendOp::Send, (wr_id * 4096, 3 * MTU)).unwrap();
+        pair.receive(Side::Server, 0, wr_id, (wr_id * 4096, 4096)).expect("room");
+        pair.post(Side::Client, 0, wr_id, SendOp::Send, (wr_id * 4096, 3 * MTU)).expect("room");
     }
     assert!(pair.run(script, LONG));
     assert_eq!((pair.statuses(Side::Client), pair.statuses(Side::Server)), (ok(20), ok(20)));
@@ -191,7 +190,7 @@ fn other_region(pair: &mut Pair, side: Side, own_pd: bool) -> dcp_core::MrKeys {
     let pd = if own_pd { host.pd } else { host.endpoint.create_pd() };
     let access = if own_pd { Access::default() } else { Access::ALL };
     let attr = MrAttr { pd, region: RegionId(0), offset: 0, va: MR_VA, len: 65_536, access };
-    host.endpoint.register(attr).unwrap()
+    host.endpoint.register(attr).expect("there is room")
 }
 
 // B7
