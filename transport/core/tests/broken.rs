@@ -6,7 +6,7 @@ mod engine;
 
 use dcp_core::EndpointConfig;
 use dcp_pair::Rates;
-use engine::{Sum, WriteMix, run_seeds, run_writes};
+use engine::{Setting, Sum, WriteMix, run, run_seeds, run_writes};
 
 type Endpoint = fn(&mut EndpointConfig);
 
@@ -76,6 +76,18 @@ fn every_packet_twice_tears_messages_under_the_bare_counter() {
     assert!(wrong > 50, "{wrong} of 100 seeds torn");
     let (wrong, sum) = count_wrong(twice, WHOLE, 100);
     assert_eq!((wrong, sum.failed), (0, 0));
+}
+
+//
+#[test]
+fn swarm_and_its_model_notice_the_bare_counter() {
+    let found = run_seeds(0, 1000, |seed| {
+        let mut setting = Setting::draw(seed);
+        setting.pair.endpoint = COUNTER_ONLY;
+        run(&setting)
+    });
+    let (seed, error) = found.expect_err("1000 seeds pass with a bare counter");
+    assert!(error.contains("torn"), "seed {seed}: {error}");
 }
 
 //

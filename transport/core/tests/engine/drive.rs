@@ -1,7 +1,7 @@
 //! Runs a seed: draws everything, drives the pair, and lets the model judge.
 
 use dcp_core::{CongestionControl, CqId, EndpointConfig, Instant, PdId, QpConfig, QpState, Status};
-use dcp_pair::{Pair, PairConfig, Random, Rates, Rng, Side, Step};
+use dcp_pair::{Pair, PairConfig, Random, Rates, Rng, Side, Step, WriteRange};
 use dcp_wire::{Msn, RnrTimer};
 
 use super::draw::{MEMORY, SHARED_CELL, Shape, TARGETS};
@@ -134,6 +134,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Ended, String> {
     let accounts = SIDES.map(|side| account(&pair, side, true));
     let verdict = check(&program, &before, &accounts)?;
     check_end(setting, &pair, &verdict)?;
+    tell_survivors(&mut pair, &mut watch)?;
     Ok(Ended { done: verdict.done, failed: verdict.failed })
 }
 
@@ -243,6 +244,34 @@ fn fill(pair: &mut Pair, side: Side, rng: &mut Rng) {
         chunk.copy_from_slice(&rng.bits().to_le_bytes()[..chunk.len()]);
     }
     memory[SHARED_CELL as usize - 512..SHARED_CELL as usize + 8].fill(0);
+}
+
+/// a queue pair whose peer failed hears of it as soon as it asks for anything.
+fn tell_survivors(pair: &mut Pair, watch: &mut Watch) -> Result<(), String> {
+    const WR_ID: u64 = u64::MAX;
+    let mut asked = [0; 2];
+    for side in SIDES {
+        for qp in 0..pair.host(side).qps.len() {
+            let states = (pair.state(side, qp), pair.state(side.peer(), qp));
+            if states == (QpState::Rts, QpState::Error) {
+                asked[side as usize] += 1;
+                let nothing = WriteRange { from: 0, to: 0, len: 0 };
+                pair.write(side, qp, WR_ID, nothing).map_err(|error| error.to_string())?;
+            }
+        }
+    }
+    if asked != [0; 2] && !pair.run(watch, LONG) {
+        return Err(stuck(pair));
+    }
+    for side in SIDES {
+        let told = pair.statuses(side).into_iter().filter(|&(wr_id, _)| wr_id == WR_ID);
+        let told: Vec<_> = told.map(|(_, status)| status).collect();
+        let errors = [Status::RemoteOperation, Status::RetryExceeded];
+        if told.len() != asked[side as usize] || !told.iter().all(|status| errors.contains(status)) {
+            return Err(format!("{side:?} asked failed peers and was told {told:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// Failures have a reason, and nothing is left of the work.
