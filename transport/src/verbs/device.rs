@@ -14,6 +14,8 @@ use super::cq::Cq;
 use super::engine::{Control, Engine, Post};
 use super::error::ResourceError;
 use super::pd::Pd;
+use crate::device::{NetDevice, WorkerQueues};
+use crate::net::{IpConfig, NetStack, Resolution};
 use crate::worker::{Worker, WorkerConfig, WorkerCounters};
 
 /// Parameters of a device.
@@ -114,11 +116,50 @@ impl Device {
     /// The EAL's memory does not hold the mbufs.
     pub fn new(eal: &Arc<Eal>, queues: Vec<QueuePair>, config: &DeviceConfig) -> Result<Self, ResourceError> {
         let clock = Clock::calibrate();
-        let mut workers = Vec::with_capacity(queues.len());
-        let mut hosts = Vec::with_capacity(queues.len());
+        let mut made = Vec::with_capacity(queues.len());
         for (number, queues) in queues.into_iter().enumerate() {
-            let host = host_config(number, &queues, config);
-            workers.push(make_worker(eal, number, queues, host, clock, config)?);
+            let host = host_config(number, MacAddr(queues.mac), config);
+            let header_pool = Pool::new(eal, PoolConfig::header("header", config.mbufs));
+            let header_pool = header_pool.map_err(ResourceError::Pool)?;
+            made.push((make_worker(eal, queues, header_pool, host, clock, config)?, host));
+        }
+        Ok(Self::of(eal, made, config))
+    }
+
+    /// A device over an open network device: one worker for each of its queues. It answers ARP and ping for its
+    /// address, and keeps the device's link.
+    ///
+    /// # Errors
+    /// The EAL's memory does not hold the mbufs.
+    pub fn open(
+        eal: &Arc<Eal>,
+        mut device: NetDevice,
+        address: IpConfig,
+        config: &DeviceConfig,
+    ) -> Result<Self, ResourceError> {
+        let clock = Clock::calibrate();
+        let (mac, transmit, mtu) = (device.mac(), device.transmit(), device.mtu());
+        let config = &DeviceConfig { mtu: config.mtu.min(mtu), ..config.clone() };
+        let mut made = Vec::new();
+        for (number, WorkerQueues { queues, upkeep }) in device.take_queues().into_iter().enumerate() {
+            let host = host_config(number, mac, config);
+            let header_pool = device.header_pool(eal, config.mbufs).map_err(ResourceError::Device)?;
+            let mut worker = make_worker(eal, queues, header_pool, host, clock, config)?;
+            worker.set_transmit(transmit, mtu);
+            worker.set_net_stack(NetStack::new(mac, address));
+            if let Some(upkeep) = upkeep {
+                worker.set_upkeep(upkeep);
+            }
+            made.push((worker, host));
+        }
+        Ok(Self::of(eal, made, config))
+    }
+
+    fn of(eal: &Arc<Eal>, made: Vec<(Worker, EndpointConfig)>, config: &DeviceConfig) -> Self {
+        let mut workers = Vec::with_capacity(made.len());
+        let mut hosts = Vec::with_capacity(made.len());
+        for (number, (worker, host)) in made.into_iter().enumerate() {
+            workers.push(WorkerSlot::new(worker, number, config));
             hosts.push(host);
         }
         let inner = DeviceInner {
@@ -129,7 +170,21 @@ impl Device {
             next_va: AtomicU64::new(VA_FIRST),
             registry: Mutex::default(),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The Ethernet address to send to for an IPv4 address: a neighbour's, or the gateway's. `None` while the question
+    /// is on its way: poll, and ask again.
+    ///
+    /// # Errors
+    /// Nobody answers, or the device has no network stack ([`Device::open`] gives it one).
+    pub fn resolve(&self, ip: Ipv4Addr) -> Result<Option<MacAddr>, ResourceError> {
+        let resolved = self.inner.with_engine(0, move |engine| engine.resolve(ip))?;
+        match resolved {
+            Some(Ok(Resolution::Known(mac))) => Ok(Some(mac)),
+            Some(Ok(Resolution::Pending)) => Ok(None),
+            _ => Err(ResourceError::Unreachable { ip }),
+        }
     }
 
     /// A new protection domain.
@@ -182,40 +237,45 @@ impl Device {
     }
 }
 
-fn host_config(number: usize, queues: &QueuePair, config: &DeviceConfig) -> EndpointConfig {
+fn host_config(number: usize, mac: MacAddr, config: &DeviceConfig) -> EndpointConfig {
     let index = u16::try_from(number).expect("few workers");
     EndpointConfig {
         service_port: config.service_port + index,
         // The worker's number stands in the high bits; 0 is no queue pair.
         qpn_base: u32::from(index) << 20 | 1,
         qps_max: config.qps_max,
-        ..EndpointConfig::new(MacAddr(queues.mac), config.ip)
+        ..EndpointConfig::new(mac, config.ip)
     }
 }
 
 fn make_worker(
     eal: &Eal,
-    number: usize,
     queues: QueuePair,
+    header_pool: Pool,
     host: EndpointConfig,
     clock: Clock,
     config: &DeviceConfig,
-) -> Result<WorkerSlot, ResourceError> {
-    let worker = Worker::new(WorkerConfig {
+) -> Result<Worker, ResourceError> {
+    let payload_pool =
+        Pool::new(eal, PoolConfig::payload("payload", config.mbufs)).map_err(ResourceError::Pool)?;
+    Ok(Worker::new(WorkerConfig {
         endpoint: Endpoint::new(host),
         queues,
-        header_pool: Pool::new(eal, PoolConfig::header("header", config.mbufs))
-            .map_err(ResourceError::Pool)?,
-        payload_pool: Pool::new(eal, PoolConfig::payload("payload", config.mbufs))
-            .map_err(ResourceError::Pool)?,
+        header_pool,
+        payload_pool,
         clock,
         service_port: host.service_port,
         segments_max: config.segments_max,
-    });
-    let (controls, inbox) = unbounded();
-    let posts = Arc::new(ArrayQueue::new(config.posts_max.max(1)));
-    let engine = Engine::new(worker, inbox, Arc::clone(&posts), number);
-    Ok(WorkerSlot { cell: Mutex::new(engine), controls, posts, threaded: AtomicBool::new(false) })
+    }))
+}
+
+impl WorkerSlot {
+    fn new(worker: Worker, number: usize, config: &DeviceConfig) -> Self {
+        let (controls, inbox) = unbounded();
+        let posts = Arc::new(ArrayQueue::new(config.posts_max.max(1)));
+        let engine = Engine::new(worker, inbox, Arc::clone(&posts), number);
+        Self { cell: Mutex::new(engine), controls, posts, threaded: AtomicBool::new(false) }
+    }
 }
 
 impl DeviceInner {

@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use super::cq::{Completion, CqShared};
 use super::qp::QpShared;
+use crate::net::{AddressError, Resolution};
 use crate::worker::Worker;
 
 /// Something that a worker does between two polls.
@@ -115,6 +116,11 @@ impl Engine {
     pub(super) fn time_to_timer(&self) -> Option<Duration> {
         let next = self.worker.endpoint().next_timeout()?;
         Some(Duration::from_nanos(next.since(self.worker.now())))
+    }
+
+    /// Asks the worker's network stack for a neighbour; `None` if it has none.
+    pub(super) fn resolve(&mut self, ip: dcp_wire::Ipv4Addr) -> Option<Result<Resolution, AddressError>> {
+        self.worker.resolve(ip)
     }
 
     fn take_posts(&mut self) -> usize {

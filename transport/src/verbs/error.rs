@@ -16,6 +16,8 @@ pub enum ResourceError {
     Memory(RegionError),
     /// Mbufs that the EAL's memory does not hold.
     Pool(PoolError),
+    /// A network device that does not do its part.
+    Device(crate::device::DeviceError),
     /// No worker of that number.
     NoSuchWorker {
         /// Asked for.
@@ -27,6 +29,11 @@ pub enum ResourceError {
     WorkerGone {
         /// Its number.
         worker: usize,
+    },
+    /// Nobody answers for an address.
+    Unreachable {
+        /// The address.
+        ip: std::net::Ipv4Addr,
     },
     /// Objects of two devices do not go together.
     OtherDevice,
@@ -41,11 +48,15 @@ impl fmt::Display for ResourceError {
             Self::Register(error) => error.fmt(f),
             Self::Memory(error) => error.fmt(f),
             Self::Pool(error) => error.fmt(f),
+            Self::Device(error) => error.fmt(f),
             Self::NoSuchWorker { worker, workers } => {
                 write!(f, "worker {worker} of a device with {workers}: count from 0")
             }
             Self::WorkerGone { worker } => {
                 write!(f, "the thread of worker {worker} panicked; close the device")
+            }
+            Self::Unreachable { ip } => {
+                write!(f, "nobody answers ARP for {ip}: check the address, the link and the gateway")
             }
             Self::OtherDevice => write!(f, "the objects belong to two devices"),
             Self::Event(reason) => write!(f, "no event descriptor: {reason}"),
