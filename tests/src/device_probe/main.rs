@@ -1,6 +1,7 @@
 //! Opens a device by URI and echoes frames, or sends frames to an echo and compares what comes back. For the device tests.
 //!
 //! `device-probe echo|check|flood URI [mtu=N] [wait=MS]`, `device-probe host URI ip=A/len [peer=IP]`,
+//! `device-probe serve URI ip=A/len port=P`, `device-probe transfer|hammer URI ip=A/len to=HOST:PORT`,
 //! `device-probe ping IP`: prints `ready …` when the device is open, `up` and `down` as the
 //! link goes, and `checked N` when all came back. Exit code 3 with one sentence when the device cannot be opened.
 #![forbid(unsafe_code)]
@@ -9,8 +10,10 @@ mod frames;
 mod host;
 mod ping;
 mod run;
+mod transfer;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dcp::device::{DeviceConfig, DeviceUri, MtuChoice, NetDevice, eal_config};
@@ -47,25 +50,39 @@ fn probe(arguments: &[String]) -> Result<(), Fault> {
     let uri: DeviceUri = uri.parse().map_err(|error: dcp::device::UriError| (2, error.to_string()))?;
     let mut config = DeviceConfig { mbufs: 2047, ring_frames: 256, ..DeviceConfig::default() };
     let mut wait_ms = 10_000;
-    let (mut address, mut peer) = (None, None);
+    let (mut address, mut peer, mut port, mut to) = (None, None, 0, None);
     for option in options {
         match option.split_once('=') {
             Some(("mtu", mtu)) => config.mtu = MtuChoice::Exactly(mtu.parse().map_err(|_| usage())?),
             Some(("wait", ms)) => wait_ms = ms.parse().map_err(|_| usage())?,
             Some(("ip", ip)) => address = Some(ip.parse().map_err(|_| usage())?),
+            Some(("port", number)) => port = number.parse().map_err(|_| usage())?,
+            Some(("to", host)) => to = Some(host),
             Some(("peer", ip)) => peer = Some(ip.parse().map_err(|_| usage())?),
             _ => return Err(usage()),
         }
     }
-    let eal = EalConfig { memory_mib: 64, ..EalConfig::default() };
+    let eal = EalConfig { memory_mib: 96, ..EalConfig::default() };
     let eal = Eal::start(eal_config(eal, std::slice::from_ref(&uri)));
     let eal = eal.map_err(|error| (3, error.to_string()))?;
     let clock = Clock::calibrate();
-    let device = NetDevice::open(&eal, &uri, &config).map_err(|error| (3, error.to_string()))?;
+    let mut device = NetDevice::open(&eal, &uri, &config).map_err(|error| (3, error.to_string()))?;
     println!("ready mtu={} most={} transmit={:?}", device.mtu(), device.mtu_most(), device.transmit());
     if mode == "host" {
         let wait = Duration::from_millis(wait_ms);
         return host::run(&eal, device, clock, address.ok_or_else(usage)?, peer, wait);
+    }
+    if matches!(mode.as_str(), "serve" | "transfer" | "hammer") {
+        device
+            .wait_for_link(&clock, Duration::from_millis(wait_ms))
+            .map_err(|error| (3, error.to_string()))?;
+        let side = transfer::Side::new(&Arc::new(eal), device, address.ok_or_else(usage)?)?;
+        return match (mode.as_str(), to) {
+            ("serve", _) => transfer::serve(&side, port),
+            ("transfer", Some(host)) => transfer::transfer(&side, host),
+            ("hammer", Some(host)) => transfer::hammer(&side, host),
+            _ => Err(usage()),
+        };
     }
     let mut station = Station::new(&eal, device, clock).map_err(|sentence| (3, sentence))?;
     station.wait_for_link(wait_ms).map_err(|sentence| (3, sentence))?;

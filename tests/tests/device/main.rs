@@ -7,4 +7,5 @@ mod memif;
 mod namespace;
 mod probe;
 mod refusals;
+mod transfers;
 mod wires;

@@ -257,6 +257,14 @@ impl Endpoint {
         self.qps[qp.index()].enter_init()
     }
 
+    /// Takes a smaller MTU than the queue pair was made with: what both sides agreed on. A larger one changes nothing.
+    ///
+    /// # Errors
+    /// It is connected already.
+    pub fn limit_mtu(&mut self, qp: QpId, mtu: u32) -> Result<(), ModifyError> {
+        self.qps[qp.index()].limit_mtu(mtu)
+    }
+
     /// Connects a queue pair: it receives and answers from now on.
     ///
     /// # Errors

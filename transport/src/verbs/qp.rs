@@ -177,6 +177,22 @@ impl Qp {
         }
     }
 
+    /// Takes the MTU that both sides agreed on, if it is smaller than its own; before it is connected.
+    ///
+    /// # Errors
+    /// The worker is gone.
+    ///
+    /// # Panics
+    /// When it is connected already.
+    pub fn limit_mtu(&mut self, mtu: u32) -> Result<(), ResourceError> {
+        let id = self.id;
+        self.device
+            .with_engine(self.worker, move |engine| engine.endpoint().limit_mtu(id, mtu))?
+            .expect("the MTU is settled before the queue pair is connected");
+        self.options.mtu = self.options.mtu.min(mtu);
+        Ok(())
+    }
+
     /// Connects to the other side's queue pair: receives and sends from now on. `pkey` is the connection's, chosen by
     /// the side that connects.
     ///

@@ -60,6 +60,16 @@ impl Qp {
         Ok(())
     }
 
+    pub(crate) fn limit_mtu(&mut self, mtu: u32) -> Result<(), ModifyError> {
+        if !matches!(self.state, QpState::Reset | QpState::Init) {
+            return Err(ModifyError { from: self.state, to: QpState::Init });
+        }
+        let less = self.config.mtu.saturating_sub(mtu.max(256));
+        self.config.mtu -= less;
+        self.full_packet -= less;
+        Ok(())
+    }
+
     pub(crate) fn enter_rtr(&mut self, peer: Peer) -> Result<(), ModifyError> {
         self.check_change(QpState::Init, QpState::Rtr)?;
         self.rare.peer = Some(peer);
