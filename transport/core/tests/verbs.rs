@@ -140,6 +140,35 @@ fn t5_refused_packets_that_find_no_room_after_the_wait_are_left_to_the_timer() {
     assert_at_rest(&pair);
 }
 
+/// an answer that is complete already, behind one that is not, is counted as received all the same.
+#[test]
+fn r1_copies_of_an_answer_out_of_turn_count_as_received() {
+    let mut pair = small();
+    let place = pair.remote(Side::Client, 0);
+    pair.post(Side::Client, 0, 0, SendOp::Read(place), (100_000, 64)).unwrap();
+    pair.post(Side::Client, 0, 1, SendOp::Read(place), (101_000, 64)).unwrap();
+    let (mut lost, mut arrived, mut told) = (false, 0, 0);
+    let mut script = |from: Side, packet: &Packet| match packet.headers.kind {
+        Kind::Data(data) if from == Side::Server && data.name.msn.get() == 0 && !lost => {
+            lost = true;
+            fate::lose()
+        }
+        Kind::Data(data) if from == Side::Server => {
+            let copies = if data.name.msn.get() == 1 { fate::twice() } else { fate::deliver() };
+            arrived += copies.len() as u32 * u32::from(packet.ip_len);
+            copies
+        }
+        Kind::Ack(ack) if from == Side::Client => {
+            told = ack.received;
+            fate::deliver()
+        }
+        _ => fate::deliver(),
+    };
+    assert!(pair.run(&mut script, LONG));
+    assert_eq!(told, arrived);
+    assert_at_rest(&pair);
+}
+
 #[test]
 fn r17_failed_peer_ends_a_read_that_it_acknowledged() {
     let mut pair = small();

@@ -69,8 +69,12 @@ impl Qp {
             return Err(DropReason::WrongState);
         }
         let found = self.check_answer(rx, data.name, rmsn, part);
-        let stale = self.rare.recv_answers.admit(data.name) == Admission::Drop(DropReason::OldMessage);
-        if found.is_err() && !stale {
+        // An answer that is over has no request that waits for it; it counts as received all the same.
+        let over = matches!(
+            self.rare.recv_answers.admit(data.name),
+            Admission::Drop(DropReason::OldMessage | DropReason::Settled)
+        );
+        if found.is_err() && !over {
             return found.map(|_| ());
         }
         self.count_received(rx, data.ack_req, Stream::Answers, shared);
