@@ -92,9 +92,6 @@ impl Forwarding {
     }
 
     /// Sends a frame on its way.
-    ///
-    /// `seen` goes by value and is copied late: so it stays in registers until the end, and its bytes are not read back
-    /// from where they were just written in other pieces, which stalls the processor.
     #[inline(always)]
     pub(crate) fn route<F: Frame>(
         &mut self,
@@ -102,13 +99,13 @@ impl Forwarding {
         ingress: &mut Ingress<F>,
         egress: &mut [Egress<F>],
         frame: F,
-        seen: Classified,
+        seen: &Classified,
         handling: Handling,
     ) {
         if self.learn_macs {
-            ingress.learn(&mut self.table, seen.src_mac);
+            ingress.learn(&mut self.table, &seen.src_mac);
         }
-        let Some(route) = ingress.look_up(&self.table, seen.dst_mac) else {
+        let Some(route) = ingress.look_up(&self.table, &seen.dst_mac) else {
             return self.route_unknown(now_ns, ingress, egress, frame, seen, handling);
         };
         if ingress.is_behind(route) {
@@ -126,7 +123,7 @@ impl Forwarding {
         ingress: &mut Ingress<F>,
         egress: &mut [Egress<F>],
         frame: F,
-        seen: Classified,
+        seen: &Classified,
         handling: Handling,
     ) {
         let index = match route.split() {
@@ -137,7 +134,7 @@ impl Forwarding {
             }
         };
         ingress.counters.routed += 1;
-        egress[index].offer(now_ns, frame, &{ seen }, handling);
+        egress[index].offer(now_ns, frame, seen, handling);
     }
 
     /// Nobody knows where: the default way if there is one, or everywhere.
@@ -149,13 +146,13 @@ impl Forwarding {
         ingress: &mut Ingress<F>,
         egress: &mut [Egress<F>],
         frame: F,
-        seen: Classified,
+        seen: &Classified,
         handling: Handling,
     ) {
         let is_unicast = seen.dst_mac.0[0] & 1 == 0;
         match self.default_route.filter(|&route| is_unicast && !ingress.is_behind(route)) {
             Some(route) => self.send(now_ns, route, ingress, egress, frame, seen, handling),
-            None => self.flood(now_ns, ingress, egress, frame, &seen),
+            None => self.flood(now_ns, ingress, egress, frame, seen),
         }
     }
 
@@ -170,7 +167,7 @@ impl Forwarding {
         frame: Passing<F>,
     ) {
         let Passing { frame, seen, handling } = frame;
-        self.route(now_ns, ingress, egress, frame, seen, handling);
+        self.route(now_ns, ingress, egress, frame, &seen, handling);
     }
 
     /// Sends a frame to every place but its own: its destination is unknown, or many.

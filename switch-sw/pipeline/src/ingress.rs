@@ -26,22 +26,31 @@ pub(crate) struct Ingress<F> {
 /// An answer of the table, good while the table has the version that gave it.
 #[derive(Clone, Copy, Debug)]
 struct Cached<T> {
-    address: MacAddr,
+    address: (u16, u32),
     version: u32,
     answer: T,
 }
 
 impl<T> Cached<T> {
     #[inline]
-    fn is_for(&self, address: MacAddr, version: u32) -> bool {
-        self.address == address && self.version == version
+    fn is_for(&self, address: &MacAddr, version: u32) -> bool {
+        self.address == parts(address) && self.version == version
     }
+}
+
+/// The address in two pieces, read through a reference. Neither crosses a multiple of eight bytes in the twelve that
+/// destination and source take in [`dcp_wire::Classified`]: those were just written as eight and four bytes, and a read
+/// across both stalls the processor, for a third of all the time that a frame takes here.
+#[inline(always)]
+fn parts(address: &MacAddr) -> (u16, u32) {
+    let [a, b, c, d, e, f] = address.0;
+    (u16::from_ne_bytes([a, b]), u32::from_ne_bytes([c, d, e, f]))
 }
 
 impl<F: Frame> Ingress<F> {
     pub(crate) fn new(port: PortId, home: Route) -> Self {
         // Of a version that the table does not have: nothing is cached yet.
-        let address = MacAddr([0; 6]);
+        let address = (0, 0);
         Self {
             counters: IngressCounters::default(),
             faults: None,
@@ -74,26 +83,36 @@ impl<F: Frame> Ingress<F> {
 
     /// The way to `address`.
     #[inline]
-    pub(crate) fn look_up(&mut self, table: &MacTable, address: MacAddr) -> Option<Route> {
+    pub(crate) fn look_up(&mut self, table: &MacTable, address: &MacAddr) -> Option<Route> {
         let version = table.version();
         if !self.last_destination.is_for(address, version) {
-            self.last_destination = Cached { address, version, answer: table.get(address) };
+            self.look_up_anew(table, address);
         }
         self.last_destination.answer
     }
 
+    #[inline(never)]
+    fn look_up_anew(&mut self, table: &MacTable, address: &MacAddr) {
+        let (version, answer) = (table.version(), table.get(*address));
+        self.last_destination = Cached { address: parts(address), version, answer };
+    }
+
     /// Learns that `address` is behind this port or its group, unless it is a group address or all zero.
     #[inline]
-    pub(crate) fn learn(&mut self, table: &mut MacTable, address: MacAddr) {
-        if self.last_source.is_for(address, table.version()) {
+    pub(crate) fn learn(&mut self, table: &mut MacTable, address: &MacAddr) {
+        if !self.last_source.is_for(address, table.version()) {
+            self.learn_anew(table, address);
+        }
+    }
+
+    #[inline(never)]
+    fn learn_anew(&mut self, table: &mut MacTable, address: &MacAddr) {
+        if address.0[0] & 1 != 0 || *address == MacAddr([0; 6]) {
             return;
         }
-        if address.0[0] & 1 != 0 || address == MacAddr([0; 6]) {
-            return;
-        }
-        if table.learn(address, self.home) == Learned::Full {
+        if table.learn(*address, self.home) == Learned::Full {
             self.counters.unlearned += 1;
         }
-        self.last_source = Cached { address, version: table.version(), answer: () };
+        self.last_source = Cached { address: parts(address), version: table.version(), answer: () };
     }
 }

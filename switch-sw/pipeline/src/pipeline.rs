@@ -1,7 +1,5 @@
 //! The switch: frames in, frames out.
 
-use dcp_wire::Classified;
-
 use crate::config::PipelineConfig;
 use crate::config_error::ConfigError;
 use crate::counters::{DropReason, PortCounters};
@@ -89,27 +87,25 @@ impl<F: Frame, T: Tap<F>> Pipeline<F, T> {
         let port = &mut self.ingress[ingress.index()];
         port.counters.received += 1;
         port.counters.received_bytes += u64::from(frame.len());
-        self.route(now_ns, ingress, frame);
-    }
-
-    #[inline]
-    fn route(&mut self, now_ns: u64, ingress: PortId, frame: F) {
-        let port = &mut self.ingress[ingress.index()];
-        let Some(seen) = frame.classify(&self.service_ports) else {
+        if port.faults.is_some() {
+            return self.handle_with_faults(now_ns, ingress, frame);
+        }
+        let seen = frame.classify(&self.service_ports);
+        let Some(seen) = &seen else {
             return port.counters.drops.count(DropReason::Runt, 1);
         };
-        if port.faults.is_some() {
-            return self.handle_with_faults(now_ns, ingress, frame, seen);
-        }
         self.forwarding.route(now_ns, port, &mut self.egress, frame, seen, Handling::Routed);
     }
 
     /// S-7: the frame with the faults of its port.
     #[cold]
     #[inline(never)]
-    fn handle_with_faults(&mut self, now_ns: u64, ingress: PortId, frame: F, seen: Classified) {
-        let frame = Passing { frame, seen, handling: Handling::Routed };
+    fn handle_with_faults(&mut self, now_ns: u64, ingress: PortId, frame: F) {
         let port = &mut self.ingress[ingress.index()];
+        let Some(seen) = frame.classify(&self.service_ports) else {
+            return port.counters.drops.count(DropReason::Runt, 1);
+        };
+        let frame = Passing { frame, seen, handling: Handling::Routed };
         let Some(faults) = port.faults.as_mut().filter(|faults| faults.is_active()) else {
             return self.forwarding.route_passing(now_ns, port, &mut self.egress, frame);
         };
