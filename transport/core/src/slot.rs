@@ -196,8 +196,12 @@ impl Slot {
         }
         self.word += 1 << COUNTER_SHIFT;
         let expected = self.expected();
-        if expected == 0 || counter + 1 < expected {
+        if counter + 1 < expected {
             return Counted::More;
+        }
+        if expected == 0 {
+            // So many copies of a message whose end never came: one more would spill into the next field.
+            return if u64::from(counter) + 1 == MASK_24 { Counted::Torn } else { Counted::More };
         }
         if counter + 1 == expected && self.detail == 0 { Counted::Complete } else { Counted::Torn }
     }
@@ -248,6 +252,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn counting_without_an_end_stops_before_it_spills() {
+        let mut slot = Slot::default();
+        for _ in 1..MASK_24 {
+            assert_eq!(slot.count(0), Counted::More);
+        }
+        assert_eq!(slot.count(0), Counted::Torn);
+        assert_eq!((slot.counter(), slot.expected()), (0xFF_FFFF, 0));
     }
 
     #[test]
