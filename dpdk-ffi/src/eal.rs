@@ -16,7 +16,8 @@ pub use error::EalError;
 use runtime_dir::RuntimeDir;
 
 use crate::lcore;
-use crate::memory::{HugePreference, MemInfo, available_bytes, huge_pages_usable};
+use crate::limits::Limits;
+use crate::memory::{HugePreference, HugeTurn, MemInfo, available_bytes, prove_huge_pages};
 
 /// How to start the EAL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,18 +110,20 @@ impl Eal {
     pub fn start(config: EalConfig) -> Result<Self, EalError> {
         static STARTED: AtomicBool = AtomicBool::new(false);
         let core = check_cores(&config.cores)?;
-        let memory = choose_memory(&config)?;
+        check_descriptors(&Limits::read())?;
+        let Memory { mode: memory, turn } = choose_memory(&config)?;
         if STARTED.swap(true, Ordering::SeqCst) {
             return Err(EalError::AlreadyStarted);
         }
         // Nothing of DPDK's was touched yet, so the caller may try again.
         let runtime_dir = RuntimeDir::prepare().inspect_err(|_| STARTED.store(false, Ordering::SeqCst))?;
         let arguments = arguments(&config, memory, core, &prefix());
-        let helper =
-            thread::Builder::new().name("eal-start".into()).spawn(move || init(arguments, config.memory_mib));
+        let helper = thread::Builder::new().name("eal-start".into()).spawn(move || init(arguments, memory));
         let outcome = helper.map(thread::JoinHandle::join);
+        // The pages are ours now, or the start has failed.
+        drop(turn);
         let runtime_dir = runtime_dir.settle();
-        let outcome = outcome.map_err(|error| EalError::Other { reason: error.to_string() })?;
+        let outcome = outcome.map_err(|error| EalError::ThreadRefused { reason: error.to_string() })?;
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(error),
@@ -161,18 +164,50 @@ fn check_cores(wanted: &[usize]) -> Result<usize, EalError> {
         .ok_or(EalError::NoSuchCore { core: 0, available: String::new() })
 }
 
-/// Decided before the EAL starts, since it cannot be tried twice in one process.
-fn choose_memory(config: &EalConfig) -> Result<MemoryMode, EalError> {
+/// Refuses what would fail in the middle of the start, with a log that has no descriptor to go to.
+fn check_descriptors(limits: &Limits) -> Result<(), EalError> {
+    let free = limits.descriptors_free();
+    if free >= DESCRIPTORS {
+        return Ok(());
+    }
+    Err(EalError::FewDescriptors { free, needed: DESCRIPTORS, limit: limits.descriptors.unwrap_or(0) })
+}
+
+/// Files that a start opens at most at a time, with some for devices: ten were seen to be too few, eleven enough.
+const DESCRIPTORS: u64 = 24;
+
+/// What the EAL is to run on.
+struct Memory {
+    mode: MemoryMode,
+    /// Kept until huge pages are taken.
+    turn: Option<HugeTurn>,
+}
+
+/// Whether a start on huge pages can be expected to work, if there are any.
+fn suits_huge_pages(config: &EalConfig, bytes: u64, limits: &Limits) -> bool {
+    // Without --in-memory the pages would have files.
+    !config.ipc
+        // DPDK reserves more addresses than there is memory anywhere.
+        && limits.address_space_bytes.is_none()
+        // It opens a file for each page.
+        && limits.descriptors_free() >= DESCRIPTORS + bytes / MemInfo::read().huge_page_bytes.max(1 << 20)
+}
+
+/// Decided before the EAL starts, since it cannot be tried twice in one process: huge pages only if they are proven.
+fn choose_memory(config: &EalConfig) -> Result<Memory, EalError> {
     let mib = config.memory_mib;
     if mib < MEMORY_MIB_MIN {
         return Err(EalError::MemoryTooSmall { mib, least_mib: MEMORY_MIB_MIN });
     }
     let bytes = u64::from(mib) << 20;
-    // Without --in-memory the pages would have files.
-    let huge =
-        if config.ipc && config.huge == HugePreference::Auto { HugePreference::Never } else { config.huge };
-    if huge != HugePreference::Never && huge_pages_usable(bytes) {
-        return Ok(MemoryMode::HugePages { mib });
+    let huge = match config.huge {
+        HugePreference::Auto if !suits_huge_pages(config, bytes, &Limits::read()) => HugePreference::Never,
+        asked => asked,
+    };
+    if huge != HugePreference::Never
+        && let Some(turn) = prove_huge_pages(bytes)
+    {
+        return Ok(Memory { mode: MemoryMode::HugePages { mib }, turn: Some(turn) });
     }
     if config.huge == HugePreference::Require {
         return Err(EalError::NoHugePages {
@@ -184,7 +219,7 @@ fn choose_memory(config: &EalConfig) -> Result<MemoryMode, EalError> {
     if available < bytes {
         return Err(EalError::NoMemory { wanted_mib: mib, available_mib: available >> 20 });
     }
-    Ok(MemoryMode::Ordinary { mib })
+    Ok(Memory { mode: MemoryMode::Ordinary { mib }, turn: None })
 }
 
 const MEMORY_MIB_MIN: u32 = 16;
@@ -220,7 +255,7 @@ fn arguments(config: &EalConfig, memory: MemoryMode, core: usize, prefix: &str) 
 }
 
 /// Runs in the helper thread.
-fn init(arguments: Vec<String>, memory_mib: u32) -> Result<(), EalError> {
+fn init(arguments: Vec<String>, memory: MemoryMode) -> Result<(), EalError> {
     let words: Vec<CString> = arguments.into_iter().filter_map(|word| CString::new(word).ok()).collect();
     // DPDK keeps and reorders the vector: it is never freed, once per process.
     let words: &'static [CString] = words.leak();
@@ -233,7 +268,7 @@ fn init(arguments: Vec<String>, memory_mib: u32) -> Result<(), EalError> {
         unsafe { dpdk_sys::rte_eal_init(count, argv.as_mut_ptr()) }
     });
     if code < 0 {
-        return Err(error::translate(&printed, memory_mib));
+        return Err(error::translate(&printed, memory, Limits::read()));
     }
     Ok(())
 }

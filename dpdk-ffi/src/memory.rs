@@ -1,7 +1,10 @@
 //! What memory this machine has to give: `/proc/meminfo`, and whether huge pages can really be had.
 
 use std::fs;
+use std::path::Path;
 use std::ptr::{self, NonNull};
+
+use crate::flock::{Denied, FileLock, Sharing};
 
 /// What the caller thinks of huge pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,23 +78,58 @@ fn cgroup_left(line: &str) -> Option<u64> {
     })
 }
 
-/// Whether `bytes` of huge pages can be mapped and touched right now, by this user and in this cgroup.
+/// One turn at the huge pages: nobody else of ours counts, tries or takes any while it lasts.
+#[derive(Debug)]
+pub(crate) struct HugeTurn {
+    /// `None` where there is nothing to lock.
+    _lock: Option<FileLock>,
+}
+
+impl HugeTurn {
+    /// Waits for it; `None` when somebody does not let go.
+    pub(crate) fn wait() -> Option<Self> {
+        match FileLock::wait_at_most(Path::new(HUGE_PAGES), Sharing::Exclusive, TURN_TRIES) {
+            Ok(lock) => Some(Self { _lock: Some(lock) }),
+            Err(Denied::NoFile) => Some(Self { _lock: None }),
+            Err(Denied::Held) => None,
+        }
+    }
+}
+
+/// What is shared is what every user can open.
+const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
+/// Ten seconds: a hundred starts.
+const TURN_TRIES: u32 = 5000;
+
+/// The turn in which `bytes` of huge pages and a margin were seen to be there for this user and this cgroup. They are still
+/// to be had as long as it is held, unless another program takes them.
 ///
 /// Tries it and gives them back: the counts alone do not know about limits, and who finds out later is killed by SIGBUS.
-pub fn huge_pages_usable(bytes: u64) -> bool {
+pub(crate) fn prove_huge_pages(bytes: u64) -> Option<HugeTurn> {
     let info = MemInfo::read();
+    // Before the wait, for machines without huge pages.
     if info.huge_page_bytes == 0 || bytes == 0 || info.huge_free_bytes() < bytes {
-        return false;
+        return None;
     }
-    let Some(bytes) = bytes.checked_next_multiple_of(info.huge_page_bytes) else { return false };
-    let Ok(len) = usize::try_from(bytes) else { return false };
-    let Some(base) = map_anonymous(len, libc::MAP_HUGETLB) else { return false };
+    let turn = HugeTurn::wait()?;
+    let margin = (bytes / HUGE_MARGIN_PART).max(info.huge_page_bytes * HUGE_MARGIN_PAGES);
+    let bytes = bytes.checked_add(margin)?.checked_next_multiple_of(info.huge_page_bytes)?;
+    if MemInfo::read().huge_free_bytes() < bytes {
+        return None;
+    }
+    let len = usize::try_from(bytes).ok()?;
+    let base = map_anonymous(len, libc::MAP_HUGETLB)?;
     // SAFETY: the mapping above is ours and `len` long.
     let usable = unsafe { populate(base, len) };
     // SAFETY: as above, and nothing points into it.
     unsafe { unmap(base, len) };
-    usable
+    usable.then_some(turn)
 }
+
+/// What has to be free beyond the need, for programs that know of no turns and for a heap that grows: this part of it, …
+const HUGE_MARGIN_PART: u64 = 8;
+/// … and so many pages at least.
+const HUGE_MARGIN_PAGES: u64 = 4;
 
 /// Maps `len` zeroed private bytes, or `None`.
 pub(crate) fn map_anonymous(len: usize, extra_flags: i32) -> Option<NonNull<u8>> {

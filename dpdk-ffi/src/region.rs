@@ -273,6 +273,8 @@ pub enum RegionError {
     NoMemory {
         /// Bytes asked for.
         len: usize,
+        /// Bytes that the address space of this process is limited to (`ulimit -v`), if it is.
+        limit: Option<u64>,
     },
 }
 
@@ -284,9 +286,14 @@ impl fmt::Display for RegionError {
                 f,
                 "a region of {len} bytes needs huge pages and {free} bytes are free: raise /proc/sys/vm/nr_hugepages"
             ),
-            Self::NoMemory { len } => {
+            Self::NoMemory { len, limit: None } => {
                 write!(f, "there is no room to map a region of {len} bytes: make it smaller")
             }
+            Self::NoMemory { len, limit: Some(limit) } => write!(
+                f,
+                "there is no room to map a region of {len} bytes in an address space of {limit}: \
+                 raise that with ulimit -v, or make the region smaller"
+            ),
         }
     }
 }

@@ -20,6 +20,7 @@ fn child() {
     match env::var(CASE).unwrap_or_default().as_str() {
         "" => {}
         "start" => drop(start(&[]).unwrap()),
+        "few-descriptors" => println!("sentence: {}", start(&[]).unwrap_err()),
         "kill" => kill(small()),
         "kill-ipc" => kill(EalConfig { ipc: true, ..small() }),
         "telemetry" => drop(Eal::start(EalConfig { telemetry: true, ..small() }).map(|_eal| {
@@ -214,6 +215,15 @@ fn killed_process_leaves_nothing() {
         child.wait().unwrap();
         assert_nothing_left(child.id());
     }
+}
+
+#[test]
+fn too_few_descriptors_are_refused_before_the_start() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -n 20 && exec \"$@\"", "sh"]).arg(env::current_exe().unwrap());
+    shell.args(["--exact", "child", "--nocapture"]).env(CASE, "few-descriptors");
+    let text = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+    assert!(text.contains("of a limit of 20: raise it, for example with ulimit -n 1024"), "{text}");
 }
 
 #[test]

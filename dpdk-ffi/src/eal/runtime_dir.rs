@@ -2,12 +2,12 @@
 
 use std::env;
 use std::ffi::{CStr, CString, OsString};
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::EalError;
+use crate::flock::{FileLock, Sharing};
 
 /// Removes DPDK's run-time directory when dropped, and the private parent that was made for it.
 #[derive(Debug)]
@@ -16,15 +16,19 @@ pub(super) struct RuntimeDir {
     own: Option<PathBuf>,
     /// What we made for an unprivileged user.
     private: Option<PathBuf>,
+    /// Tells others that these have a living owner, also those that cannot see its process.
+    _alive: Vec<FileLock>,
 }
 
 /// A runtime directory before the EAL has started.
 #[derive(Debug)]
 pub(super) struct Prepared {
     private: Option<PathBuf>,
+    /// As in [`RuntimeDir`].
+    alive: Vec<FileLock>,
     /// Held by root while DPDK makes /var/run/dpdk and its own directory in it, so that no other instance of ours removes
     /// the first before the second is there.
-    _making: Option<File>,
+    _making: Option<FileLock>,
     /// What `XDG_RUNTIME_DIR` was before.
     before: Option<OsString>,
 }
@@ -35,13 +39,9 @@ impl RuntimeDir {
     /// Root's is fixed to /var/run. Everyone else gets a fresh private directory: the shared default, /tmp/dpdk, may
     /// belong to another user.
     pub(super) fn prepare() -> Result<Prepared, EalError> {
-        // SAFETY: asks for a number.
-        if unsafe { libc::getuid() } == 0 {
-            return Ok(Prepared {
-                private: None,
-                _making: lock(Path::new("/var/run"), libc::LOCK_SH),
-                before: None,
-            });
+        if user() == 0 {
+            let _making = FileLock::wait(Path::new("/var/run"), Sharing::Shared).ok();
+            return Ok(Prepared { private: None, alive: Vec::new(), _making, before: None });
         }
         let before = env::var_os(VARIABLE);
         let candidates =
@@ -51,7 +51,8 @@ impl RuntimeDir {
             match make_private(&parent) {
                 Ok(private) => {
                     set_variable(Some(&private.clone().into_os_string()));
-                    return Ok(Prepared { private: Some(private), _making: None, before });
+                    let alive = FileLock::try_take(&private, Sharing::Exclusive).into_iter().collect();
+                    return Ok(Prepared { private: Some(private), alive, _making: None, before });
                 }
                 Err(error) => last = format!("{}: {error}", parent.display()),
             }
@@ -73,7 +74,9 @@ impl Prepared {
         let own = own
             .filter(|it| !it.is_empty())
             .map(|it| PathBuf::from(OsString::from_vec(it.to_bytes().to_vec())));
-        RuntimeDir { own, private: self.private }
+        let mut alive = self.alive;
+        alive.extend(own.as_ref().and_then(|own| FileLock::try_take(own, Sharing::Exclusive).ok()));
+        RuntimeDir { own, private: self.private, _alive: alive }
     }
 }
 
@@ -84,8 +87,8 @@ impl Drop for RuntimeDir {
             let _ = fs::remove_dir_all(own);
             // The parent is shared: it only goes when it is empty and nobody is about to fill it.
             if let Some(shared) = own.parent()
-                && let Some(_lock) =
-                    shared.parent().and_then(|above| lock(above, libc::LOCK_EX | libc::LOCK_NB))
+                && let Some(Ok(_lock)) =
+                    shared.parent().map(|above| FileLock::try_take(above, Sharing::Exclusive))
             {
                 let _ = fs::remove_dir(shared);
             }
@@ -96,16 +99,14 @@ impl Drop for RuntimeDir {
     }
 }
 
-/// Locks a directory until the file is dropped.
-fn lock(directory: &Path, operation: i32) -> Option<File> {
-    let file = File::open(directory).ok()?;
-    // SAFETY: the descriptor is open.
-    let code = unsafe { libc::flock(file.as_raw_fd(), operation) };
-    (code == 0).then_some(file)
+/// Whose directories are ours.
+pub(super) fn user() -> u32 {
+    // SAFETY: asks for a number.
+    unsafe { libc::getuid() }
 }
 
-const VARIABLE: &str = "XDG_RUNTIME_DIR";
-const FALLBACKS: [&str; 3] = ["/dev/shm", "/var/tmp", "."];
+pub(super) const VARIABLE: &str = "XDG_RUNTIME_DIR";
+pub(super) const FALLBACKS: [&str; 3] = ["/dev/shm", "/var/tmp", "."];
 
 fn make_private(parent: &Path) -> std::io::Result<PathBuf> {
     let mut template = parent.join(format!("dcp_{}_XXXXXX", std::process::id())).into_os_string().into_vec();

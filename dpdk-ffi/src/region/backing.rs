@@ -4,7 +4,8 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 
 use super::RegionError;
-use crate::memory::{self, HugePreference, MemInfo};
+use crate::limits::Limits;
+use crate::memory::{self, HugePreference, HugeTurn, MemInfo};
 
 /// Memory, given back when dropped unless it is someone else's.
 #[derive(Debug)]
@@ -56,6 +57,12 @@ fn huge_pages(len: usize) -> Option<Backing> {
     if u64::try_from(mapped).ok()? > info.huge_free_bytes() {
         return None;
     }
+    // Not between somebody's look and grasp; and counted again, now that nobody else takes any.
+    let _turn = HugeTurn::wait()?;
+    let info = MemInfo::read();
+    if u64::try_from(mapped).ok()? > info.huge_free_bytes() {
+        return None;
+    }
     let layout = Layout::from_size_align(mapped, CACHE_LINE).ok()?;
     // SAFETY: the size is not zero.
     let base = NonNull::new(unsafe { hugepage_rs::alloc(layout) })?;
@@ -65,7 +72,8 @@ fn huge_pages(len: usize) -> Option<Backing> {
 }
 
 fn ordinary_pages(len: usize) -> Result<Backing, RegionError> {
-    let base = memory::map_anonymous(len, libc::MAP_NORESERVE).ok_or(RegionError::NoMemory { len })?;
+    let base = memory::map_anonymous(len, libc::MAP_NORESERVE)
+        .ok_or_else(|| RegionError::NoMemory { len, limit: Limits::read().address_space_bytes })?;
     // Asks for transparent huge pages, fewer TLB misses; a kernel that refuses changes nothing.
     // SAFETY: the mapping was just made; advice changes no byte.
     unsafe { libc::madvise(base.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
