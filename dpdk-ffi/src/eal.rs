@@ -3,6 +3,7 @@
 mod capture;
 mod error;
 mod runtime_dir;
+mod stale;
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;

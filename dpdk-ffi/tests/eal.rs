@@ -218,6 +218,20 @@ fn killed_process_leaves_nothing() {
 }
 
 #[test]
+fn next_start_removes_what_a_killed_one_left() {
+    // Above the largest pid that Linux gives.
+    let left = [env::temp_dir().join("dcp_999999999_abcdef"), env::temp_dir().join("dcp_999999999_0123abcd")];
+    let other = env::temp_dir().join(format!("dcp_{}_0123abcd", std::process::id()));
+    left.iter()
+        .chain([&other])
+        .for_each(|path| fs::create_dir_all(path.join("dpdk/dcp_1_00000000")).unwrap());
+    run("start");
+    assert!(other.exists(), "its owner lives");
+    fs::remove_dir_all(other).unwrap();
+    left.iter().for_each(|path| assert!(!path.exists(), "{}", path.display()));
+}
+
+#[test]
 fn too_few_descriptors_are_refused_before_the_start() {
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -n 20 && exec \"$@\"", "sh"]).arg(env::current_exe().unwrap());

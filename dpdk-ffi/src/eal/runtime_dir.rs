@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::EalError;
+use super::{EalError, stale};
 use crate::flock::{FileLock, Sharing};
 
 /// Removes DPDK's run-time directory when dropped, and the private parent that was made for it.
@@ -39,6 +39,7 @@ impl RuntimeDir {
     /// Root's is fixed to /var/run. Everyone else gets a fresh private directory: the shared default, /tmp/dpdk, may
     /// belong to another user.
     pub(super) fn prepare() -> Result<Prepared, EalError> {
+        stale::remove_all();
         if user() == 0 {
             let _making = FileLock::wait(Path::new("/var/run"), Sharing::Shared).ok();
             return Ok(Prepared { private: None, alive: Vec::new(), _making, before: None });
