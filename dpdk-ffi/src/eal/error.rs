@@ -228,7 +228,8 @@ const THREADS: [&str; 6] = [
     "Cannot init interrupt-handling thread",
 ];
 /// Words of lines that tell of too little memory: numbers first, consequences last.
-const MEMORY: [&str; 15] = [
+const MEMORY: [&str; 16] = [
+    "failed to map segment",
     "Not enough memory available",
     "No free",
     "No available",
@@ -336,6 +337,8 @@ mod tests {
         let error = super::translate(printed, ORDINARY, limits);
         assert!(matches!(error, EalError::MemoryRefused { limit_mib: Some(160), .. }), "{error}");
         assert!(error.to_string().contains("limited to 160 MiB, raise that with ulimit -v"), "{error}");
+        let plugin = "EAL: libx.so.1: failed to map segment from shared object\n";
+        assert!(super::translate(plugin, ORDINARY, limits).to_string().contains("ulimit -v"));
         let sentence = translate(printed).to_string();
         assert!(sentence.contains("cgroup") && !sentence.contains("ulimit"), "{sentence}");
     }
