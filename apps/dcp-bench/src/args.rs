@@ -30,7 +30,7 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Bandwidth of RDMA WRITE.
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
     Write(BandwidthArgs),
     /// Any other word, with what follows it.
     #[command(external_subcommand)]
@@ -59,7 +59,7 @@ pub struct TrafficArgs {
     #[arg(short, long, value_name = "BYTES", default_value = "64K", value_parser = units::parse_size)]
     pub size: u64,
     /// Messages per queue pair [default: 5000]
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_iterations, conflicts_with = "duration")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_iterations)]
     pub iters: Option<NonZeroU64>,
     /// Run for so many seconds instead of a number of messages
     #[arg(short = 'D', long, value_name = "S", value_parser = units::parse_seconds)]
@@ -106,7 +106,7 @@ pub struct FabricArgs {
     /// Room for trimmed headers and control packets in the switch
     #[arg(long, value_name = "BYTES", default_value = "64K", value_parser = units::parse_size)]
     pub control_bytes: u64,
-    /// Trim data packets with this probability: 1% or 0.01
+    /// Trim data packets with this probability, below 100%: 1% or 0.01
     #[arg(long, value_name = "P", default_value = "0", value_parser = units::parse_probability)]
     pub trim: Probability,
     /// Drop packets with this probability
@@ -116,7 +116,7 @@ pub struct FabricArgs {
     #[arg(long, value_name = "P", default_value = "0", value_parser = units::parse_probability)]
     pub dup: Probability,
     /// Seed of the data and of the injected faults
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::parse_seed)]
     pub seed: u64,
 }
 
@@ -148,6 +148,11 @@ impl BandwidthArgs {
     /// # Errors
     /// A usage failure.
     pub fn plan(&self, op: Op) -> Result<(Plan, Vec<String>), Failure> {
+        if self.traffic.iters.is_some() && self.traffic.duration.is_some() {
+            return Err(Failure::usage(
+                "--iters and --duration cannot be used together: a run ends by its messages or by its time",
+            ));
+        }
         let plan = self.unchecked_plan(op).checked()?;
         let mut notes = vec!["loop: clients, switch and server all run in this process".to_owned()];
         let cuts = [
@@ -210,10 +215,10 @@ pub fn json_target(words: &[OsString]) -> Option<PathBuf> {
     let mut words = words.iter().skip(1);
     while let Some(word) = words.next() {
         if word == "--json" {
-            return words.next().map(PathBuf::from);
+            return words.next().filter(|path| !path.is_empty()).map(PathBuf::from);
         }
         if let Some(path) = word.to_str().and_then(|word| word.strip_prefix("--json=")) {
-            return Some(PathBuf::from(path));
+            return Some(path).filter(|path| !path.is_empty()).map(PathBuf::from);
         }
     }
     None
@@ -317,6 +322,7 @@ mod tests {
         assert_eq!(target("dcp-bench write --json out --nonsense"), Some("out".into()));
         assert_eq!(target("dcp-bench write --nonsense --json=-"), Some("-".into()));
         assert_eq!(target("dcp-bench write --json"), None);
+        assert_eq!(target("dcp-bench write --json="), None);
         assert_eq!(target("dcp-bench write"), None);
     }
 }

@@ -132,7 +132,7 @@ pub struct Plan {
     pub threshold_bytes: u64,
     /// Bytes that a control queue of the switch holds: 0 … [`QUEUE_BYTES_MAX`].
     pub control_bytes: u64,
-    /// Injected faults.
+    /// Injected faults; not every packet is trimmed.
     pub faults: Faults,
     /// Seed of the data and of the faults.
     pub seed: u64,
@@ -189,6 +189,7 @@ impl Plan {
         in_range("--retry-cnt", u64::from(self.retry_cnt), 0, 7)?;
         self.check_mtu()?;
         self.check_window()?;
+        self.check_faults()?;
         if let Length::Iterations(n) = self.length {
             self.check_total(n)?;
             self.tx_depth = u32::try_from(n.get()).map_or(self.tx_depth, |n| n.min(self.tx_depth));
@@ -232,6 +233,17 @@ impl Plan {
             )));
         }
         in_range("--window", self.window_bytes, least, QUEUE_BYTES_MAX)
+    }
+
+    /// A run must be able to end.
+    fn check_faults(&self) -> Result<(), Failure> {
+        // Each header that comes back shows that the peer lives, so no timeout would end it.
+        if self.faults.trim.get() >= 1.0 {
+            return Err(Failure::usage(
+                "--trim is 100%, but must be below: when every packet is cut, no data ever arrives",
+            ));
+        }
+        Ok(())
     }
 
     /// Counters of a run hold its messages and its bytes.

@@ -5,17 +5,23 @@ use std::time::Duration;
 /// Longest run in seconds, about eleven days.
 const SECONDS_MAX: f64 = 1e6;
 
-/// Bytes from `65536`, `64K`, `1M` or `1G`; the letters are powers of 1024, small or capital.
+/// Bytes from `65536`, `64K`, `64KiB`, `1M` or `1G`; the letters are powers of 1024, small or capital.
 ///
 /// # Errors
 /// A sentence for the user.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let (digits, shift) = match text.chars().last() {
-        Some('K' | 'k') => (&text[..text.len() - 1], 10),
-        Some('M' | 'm') => (&text[..text.len() - 1], 20),
-        Some('G' | 'g') => (&text[..text.len() - 1], 30),
+    let number = text.strip_suffix("iB").unwrap_or(text);
+    let (digits, shift) = match number.chars().last() {
+        Some('K' | 'k') => (&number[..number.len() - 1], 10),
+        Some('M' | 'm') => (&number[..number.len() - 1], 20),
+        Some('G' | 'g') => (&number[..number.len() - 1], 30),
         _ => (text, 0),
     };
+    if let Some(short) = text.strip_suffix(['B', 'b'])
+        && short.ends_with(['K', 'k', 'M', 'm', 'G', 'g'])
+    {
+        return Err(format!("write {short}: K, M and G stand for 1024, 1024^2 and 1024^3 bytes"));
+    }
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err("a size is a whole number of bytes, with K, M or G for 1024, 1024^2, 1024^3".to_owned());
     }
@@ -70,10 +76,18 @@ pub fn parse_seconds(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err("the time must be above 0".to_owned()) } else { Ok(time) }
 }
 
-/// Digits with at most one point: no sign, exponent, `inf` or `nan`.
+/// A seed from `42`.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+/// Digits with at most one point and an exponent: no sign in front, `inf` or `nan`.
 fn decimal(text: &str) -> Option<f64> {
-    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    if plain { text.parse().ok() } else { None }
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
+    if plain && !text.starts_with(['+', '-']) { text.parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -82,9 +96,17 @@ mod tests {
 
     #[test]
     fn sizes_take_powers_of_1024() {
-        for (text, bytes) in
-            [("0", 0), ("1", 1), ("64K", 65536), ("64k", 65536), ("1M", 1048576), ("2G", 2 << 30), ("007", 7)]
-        {
+        for (text, bytes) in [
+            ("0", 0),
+            ("1", 1),
+            ("64K", 65536),
+            ("64k", 65536),
+            ("1M", 1048576),
+            ("2G", 2 << 30),
+            ("007", 7),
+            ("64KiB", 65536),
+            ("1MiB", 1048576),
+        ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
         assert_eq!(parse_size("17179869183G"), Ok(u64::MAX - (1 << 30) + 1));
@@ -92,7 +114,10 @@ mod tests {
 
     #[test]
     fn sizes_that_mean_nothing_are_refused() {
-        for text in ["", "K", "-1", "+1", "1.5M", "1KB", "1 K", "0x10", "１", "M1", "1é"] {
+        for text in ["1KB", "64kb", "2GB", "1Mb", "xKB"] {
+            assert!(parse_size(text).is_err_and(|e| e.starts_with("write ")), "{text}");
+        }
+        for text in ["", "K", "-1", "+1", "1.5M", "iB", "1iB", "1B", "1 K", "0x10", "１", "M1", "1é"] {
             assert!(parse_size(text).is_err_and(|e| e.starts_with("a size is")), "{text}");
         }
         for text in ["18446744073709551616", "17179869184G", "18446744073709551615K"] {
@@ -102,19 +127,36 @@ mod tests {
 
     #[test]
     fn probabilities_take_percent_and_fraction() {
-        for (text, value) in
-            [("0", 0.0), ("1", 1.0), ("0.01", 0.01), ("1%", 0.01), ("100%", 1.0), (".5", 0.5)]
-        {
+        for (text, value) in [
+            ("0", 0.0),
+            ("1", 1.0),
+            ("0.01", 0.01),
+            ("1%", 0.01),
+            ("100%", 1.0),
+            (".5", 0.5),
+            ("1e-3", 0.001),
+            ("1E-1%", 0.001),
+        ] {
             assert_eq!(parse_probability(text).map(Probability::get), Ok(value), "{text}");
         }
     }
 
     #[test]
     fn probabilities_outside_zero_and_one_are_refused() {
-        for text in ["1.01", "100.1%", "5", "-0.1", "nan", "inf", "1e-3", "", "%", ".", "1.2.3"] {
+        for text in
+            ["1.01", "100.1%", "5", "-0.1", "nan", "inf", "1e3", "+1", "1e", "1-1", "", "%", ".", "1.2.3"]
+        {
             assert!(parse_probability(text).is_err(), "{text}");
         }
         assert!(Probability::new(f64::NAN).is_none());
+    }
+
+    #[test]
+    fn seeds_are_whole_numbers() {
+        assert_eq!(parse_seed("18446744073709551615"), Ok(u64::MAX));
+        for text in ["-1", "1.5", "", "18446744073709551616", "0x1"] {
+            assert!(parse_seed(text).is_err_and(|e| e.ends_with("0 to 18446744073709551615")), "{text}");
+        }
     }
 
     #[test]

@@ -93,12 +93,13 @@ fn values_that_are_not_numbers_are_refused() {
         ("-n -5", "a whole number from 1 up"),
         ("-D 0", "the time must be above 0"),
         ("-D -1", "a time is a number of seconds"),
-        ("-D 1e9", "a time is a number of seconds"),
+        ("-D 1e9", "the longest run is 1000000 seconds"),
+        ("-s 64KB", "write 64K"),
         ("-D 1000001", "the longest run is 1000000 seconds"),
         ("-q many", "invalid value 'many' for '--qp <N>'"),
         ("-q -1", "invalid value '-1' for '--qp <N>'"),
         ("-u 300", "invalid value '300' for '--qp-timeout <N>'"),
-        ("--seed -1", "invalid value '-1' for '--seed <N>'"),
+        ("--seed -1", "a seed is a whole number from 0 to 18446744073709551615"),
         ("--threads both", "[possible values: inline, split]"),
     ] {
         assert_refused(options, sentence);
@@ -111,7 +112,7 @@ fn probabilities_outside_zero_and_one_are_refused() {
         for value in ["101%", "1.5", "5"] {
             assert_refused(&format!("{option} {value}"), "a probability is 0 to 1, or 0% to 100%");
         }
-        for value in ["-1%", "nan", "1e-3", "often"] {
+        for value in ["-1%", "nan", "1e", "often"] {
             assert_refused(&format!("{option}={value}"), "a probability is a number such as 0.01 or 1%");
         }
     }
@@ -119,7 +120,25 @@ fn probabilities_outside_zero_and_one_are_refused() {
 
 #[test]
 fn duration_and_iterations_exclude_each_other() {
-    assert_refused("-n 5 -D 1", "cannot be used with");
+    assert_refused("-n 5 -D 1", "--iters and --duration cannot be used together");
+}
+
+#[test]
+fn trimming_that_lets_nothing_through_is_refused() {
+    for options in ["--trim 100%", "--trim 1", "--trim 1e0"] {
+        assert_refused(options, "--trim is 100%, but must be below");
+    }
+}
+
+#[test]
+fn json_without_a_name_is_refused() {
+    let output = bench(&["write", "--json", ""]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(
+        text.contains("a value is required for '--json <FILE>'") && !text.contains("cannot write"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -178,7 +197,8 @@ fn version_is_told_with_and_without_an_operation() {
     for words in [&["-V"][..], &["write", "-V"]] {
         let output = bench(words);
         assert_eq!(output.status.code(), Some(0));
-        assert!(String::from_utf8(output.stdout).unwrap().trim_end().ends_with(env!("CARGO_PKG_VERSION")));
+        let version = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(version, concat!("dcp-bench ", env!("CARGO_PKG_VERSION"), "\n"), "{words:?}");
     }
 }
 
