@@ -1,12 +1,13 @@
 //! The program from its command line to its exit code.
 
 use std::ffi::OsString;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::args::{self, BandwidthArgs, Cli, Command};
-use crate::console::{Console, JsonSink, say};
+use crate::console::{Console, say};
 use crate::device;
 use crate::failure::{Failure, FailureKind};
 use crate::interrupt;
@@ -15,6 +16,7 @@ use crate::outcome::{Outcome, Verification};
 use crate::plan::{Op, Plan};
 use crate::progress::Progress;
 use crate::report::{self, Unit};
+use crate::sink::JsonSink;
 
 /// Runs the program with its words, its own name first; answers the exit code.
 pub fn run(words: Vec<OsString>) -> u8 {
@@ -53,6 +55,19 @@ fn sentence(error: &clap::Error) -> String {
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
+/// What a thread and a few descriptors may be wanting.
+const RAISE: &str =
+    "raise the limits of threads and of open files, for example with ulimit -u 4096 and ulimit -n 1024";
+
+/// Leaves an object behind in any case, also when the user does not wait for the results.
+fn tell_cut_off(sink: &Mutex<JsonSink>) {
+    let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+    if !sink.is_written() {
+        // Where it cannot be written, there is nobody left to tell.
+        let _ = sink.write(&json::error(&Failure::cut_off()));
+    }
+}
+
 struct App {
     words: Vec<OsString>,
     console: Console,
@@ -74,21 +89,23 @@ impl App {
                 return refuse(&self.words, &failure);
             }
         };
-        let mut sink = match JsonSink::open(args.output.json.as_deref()) {
-            Ok(sink) => sink,
+        let sink = match JsonSink::open(args.output.json.as_deref()) {
+            Ok(sink) => Arc::new(Mutex::new(sink)),
             Err(failure) => {
                 self.console.failure(&failure);
                 return failure.exit_code();
             }
         };
         notes.iter().for_each(|note| self.console.note(note));
-        let result = self.measure(&plan);
-        self.conclude(&plan, &mut sink, result)
+        let result = self.measure(&plan, &sink);
+        self.conclude(&plan, notes, &sink, result)
     }
 
-    fn measure(&self, plan: &Plan) -> Result<Outcome, Failure> {
-        let interrupted = interrupt::watch()
-            .map_err(|error| Failure::environment(format!("cannot watch for Ctrl-C: {error}")))?;
+    fn measure(&self, plan: &Plan, sink: &Arc<Mutex<JsonSink>>) -> Result<Outcome, Failure> {
+        let sink = Arc::clone(sink);
+        let interrupted = interrupt::watch(move || tell_cut_off(&sink)).map_err(|error| {
+            Failure::environment(format!("cannot watch for Ctrl-C: {error}")).with_hint(RAISE)
+        })?;
         self.console.table(&report::banner(plan, self.unit))?;
         let mut progress = if self.console.quiet { Progress::hidden() } else { Progress::on_terminal(plan) };
         let result = device::run(plan, &interrupted, &mut progress);
@@ -97,10 +114,19 @@ impl App {
     }
 
     /// Prints what there is to print; answers the exit code.
-    fn conclude(&self, plan: &Plan, sink: &mut JsonSink, result: Result<Outcome, Failure>) -> u8 {
+    fn conclude(
+        &self,
+        plan: &Plan,
+        mut notes: Vec<String>,
+        sink: &Mutex<JsonSink>,
+        result: Result<Outcome, Failure>,
+    ) -> u8 {
         let result = result.and_then(|outcome| self.show(plan, &outcome).and_then(|()| judged(outcome)));
         let (json, mut exit_code) = match &result {
-            Ok(outcome) => (json::results(plan, outcome), success_code(outcome)),
+            Ok(outcome) => {
+                notes.extend(outcome.notes.iter().cloned());
+                (json::results(plan, outcome, &notes), success_code(outcome))
+            }
             Err(failure) => (json::error(failure), failure.exit_code()),
         };
         if let Err(failure) = &result {
@@ -109,7 +135,7 @@ impl App {
                 say(&format!("  repeat: {}", self.repeat(plan)));
             }
         }
-        if let Err(failure) = sink.write(&json) {
+        if let Err(failure) = sink.lock().unwrap_or_else(PoisonError::into_inner).write(&json) {
             self.console.failure(&failure);
             exit_code = failure.exit_code();
         }

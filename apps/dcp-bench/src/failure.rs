@@ -97,10 +97,22 @@ impl Failure {
         Self::new(FailureKind::Interrupted, "stopped before the transfer had begun")
     }
 
+    /// Stopped by the user a second time, before the results were there.
+    pub fn cut_off() -> Self {
+        Self::new(FailureKind::Interrupted, "stopped at once, before the results were there")
+    }
+
     /// Adds what to do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what to do about it, unless that was said.
+    #[must_use]
+    pub fn or_hint(mut self, hint: impl FnOnce() -> String) -> Self {
+        self.hint.get_or_insert_with(hint);
         self
     }
 

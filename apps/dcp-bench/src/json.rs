@@ -24,10 +24,30 @@ struct Report<'a> {
     tx_depth: u32,
     cc: &'a str,
     seed: u64,
+    hosts: u32,
+    /// Bytes.
+    window: u64,
+    /// Bytes.
+    threshold: u64,
+    control_bytes: u64,
+    cq_mod: u32,
+    qp_timeout: u8,
+    retry_cnt: u8,
+    verify: bool,
+    faults: FaultsReport,
+    notes: &'a [String],
     /// Only there when the user stopped the run.
     #[serde(skip_serializing_if = "is_false")]
     interrupted: bool,
     results: [Row; 1],
+}
+
+/// Probabilities from 0 to 1.
+#[derive(Serialize)]
+struct FaultsReport {
+    trim: f64,
+    drop: f64,
+    dup: f64,
 }
 
 #[derive(Serialize)]
@@ -65,8 +85,8 @@ struct ErrorBody<'a> {
     hint: Option<&'a str>,
 }
 
-/// The object of a run that has results.
-pub fn results(plan: &Plan, outcome: &Outcome) -> String {
+/// The object of a run that has results, with all that the user was told.
+pub fn results(plan: &Plan, outcome: &Outcome, notes: &[String]) -> String {
     render(&Report {
         tool: TOOL,
         version: env!("CARGO_PKG_VERSION"),
@@ -79,6 +99,20 @@ pub fn results(plan: &Plan, outcome: &Outcome) -> String {
         tx_depth: plan.tx_depth,
         cc: "window",
         seed: plan.seed,
+        hosts: plan.hosts,
+        window: plan.window_bytes,
+        threshold: plan.threshold_bytes,
+        control_bytes: plan.control_bytes,
+        cq_mod: plan.cq_mod,
+        qp_timeout: plan.qp_timeout,
+        retry_cnt: plan.retry_cnt,
+        verify: plan.verify_each,
+        faults: FaultsReport {
+            trim: plan.faults.trim.get(),
+            drop: plan.faults.drop.get(),
+            dup: plan.faults.duplicate.get(),
+        },
+        notes,
         interrupted: outcome.interrupted,
         results: [row(plan, outcome)],
     })
@@ -136,9 +170,11 @@ mod tests {
     use crate::failure::Status;
     use crate::outcome::Verification;
 
-    /// The object that the contract of the program shows, with this run's values.
+    /// The object that the contract of the program shows, with this run's values, and what it takes to repeat the run.
     const GOLDEN: &str = r#"{"tool":"dcp-bench","version":"VERSION","op":"write","mode":"bw","device":"loop",
         "threads":"inline","mtu":4096,"qps":1,"tx_depth":128,"cc":"window","seed":1,
+        "hosts":2,"window":262144,"threshold":524288,"control_bytes":65536,"cq_mod":100,"qp_timeout":14,
+        "retry_cnt":7,"verify":false,"faults":{"trim":0.01,"drop":0.0,"dup":0.0},"notes":["a remark"],
         "results":[{"size_bytes":65536,"iterations":5000,"seconds":0.1,"bw_average_gbps":26.2144,
         "bw_peak_gbps":32.0,"msg_rate_mpps":0.05,"lat_us":null,"verified":true,
         "net":{"data_packets":80000,"retransmitted":3,"trimmed":3,"ho_returned":3,"ho_lost":0,"dropped":0,
@@ -167,6 +203,15 @@ mod tests {
         }
     }
 
+    fn notes() -> [String; 1] {
+        ["a remark".to_owned()]
+    }
+
+    fn plan() -> Plan {
+        let trim = crate::units::Probability::new(0.01).unwrap();
+        Plan { faults: crate::plan::Faults { trim, ..Default::default() }, ..Plan::default() }
+    }
+
     fn golden() -> String {
         GOLDEN.replace("VERSION", env!("CARGO_PKG_VERSION"))
     }
@@ -177,14 +222,14 @@ mod tests {
 
     #[test]
     fn results_have_the_shape_of_the_contract() {
-        assert_eq!(parse(&results(&Plan::default(), &outcome())), parse(&golden()));
+        assert_eq!(parse(&results(&plan(), &outcome(), &notes())), parse(&golden()));
     }
 
     #[test]
     fn keys_come_in_the_order_of_the_contract() {
         let keys =
             |text: &str| -> Vec<String> { text.split('"').skip(1).step_by(2).map(str::to_owned).collect() };
-        assert_eq!(keys(&results(&Plan::default(), &outcome())), keys(&golden()));
+        assert_eq!(keys(&results(&plan(), &outcome(), &notes())), keys(&golden()));
     }
 
     #[test]
@@ -196,7 +241,7 @@ mod tests {
             elapsed_ns: 0,
             ..outcome()
         };
-        let row = &parse(&results(&Plan::default(), &none))["results"][0];
+        let row = &parse(&results(&plan(), &none, &notes()))["results"][0];
         for key in ["bw_peak_gbps", "lat_us", "verified"] {
             assert!(row[key].is_null(), "{key}");
         }
@@ -207,7 +252,7 @@ mod tests {
     #[test]
     fn stopped_run_says_so() {
         let stopped = Outcome { interrupted: true, ..outcome() };
-        assert_eq!(parse(&results(&Plan::default(), &stopped))["interrupted"], true);
+        assert_eq!(parse(&results(&plan(), &stopped, &notes()))["interrupted"], true);
     }
 
     #[test]
