@@ -106,7 +106,15 @@ impl Running {
     /// # Panics
     /// When it computes nothing.
     pub fn wait_for_cpu(&self) {
-        let begun = || cpu_ticks(self.pid()).is_none_or(|ticks| ticks >= RUNNING_TICKS);
+        self.wait_for_ticks(RUNNING_TICKS);
+    }
+
+    /// Waits until it has computed for so many ticks of 10 ms.
+    ///
+    /// # Panics
+    /// When it computes nothing.
+    pub fn wait_for_ticks(&self, least: u64) {
+        let begun = || cpu_ticks(self.pid()).is_none_or(|ticks| ticks >= least);
         assert!(eventually(HANG_NS, begun), "{}: it stands still", self.options);
     }
 

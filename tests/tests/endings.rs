@@ -54,12 +54,15 @@ fn c8_heavy_loss_in_the_middle_of_a_run_leaks_nothing() {
 #[track_caller]
 fn interrupt(signal: &str, options: &str) -> Results {
     let running = Bench::write(options).start();
+    running.wait_for_cpu();
     running.signal(signal);
     let pid = running.pid();
     assert!(eventually(HANG_NS, || is_gone(pid)), "{options}: still there long after SIG{signal}");
     let end: End = running.end();
     end.assert_code(130);
     end.assert_clean();
+    // The table goes there, since standard output holds the JSON.
+    assert!(end.stderr().contains(" network: "), "{options}: {}", end.stderr());
     let results = end.json();
     assert_eq!(results.0["interrupted"], true, "{options}");
     assert_ne!(results.verified(), Some(false), "{options}");
@@ -100,6 +103,37 @@ fn ctrl_c_does_not_wait_for_a_network_that_loses_all() {
         assert_eq!((results.iterations(), results.verified()), (0, None), "{options}");
     }
     interrupt("TERM", "-s 64K -n 100000 --drop 20% --trim 5% --dup 5%");
+}
+
+/// Sends a signal while a run of large buffers sets up, fills, or compares them, and expects it to leave soon.
+#[track_caller]
+fn interrupt_by_cpu_time(options: &str, ticks: u64) {
+    let running = Bench::write(options).start();
+    running.wait_for_ticks(ticks);
+    running.signal("INT");
+    let pid = running.pid();
+    assert!(
+        eventually(HANG_NS, || is_gone(pid)),
+        "{options}: still there long after {ticks} ticks and SIGINT"
+    );
+    let end = running.end();
+    end.assert_code(130);
+    end.assert_clean();
+    let json = end.json();
+    assert!(
+        json.0["error"]["kind"] == "interrupted" || json.0["interrupted"] == true,
+        "{options}: {}",
+        json.0
+    );
+}
+
+#[test]
+fn ctrl_c_does_not_wait_for_the_set_up_or_the_comparison() {
+    let options = "-s 128M -q 4 -n 1 --hosts 3";
+    for ticks in [0, 20, 50, 80, 110, 140] {
+        interrupt_by_cpu_time(options, ticks);
+    }
+    interrupt_by_cpu_time("-s 128M -q 2 -n 9 --verify", 100);
 }
 
 #[test]

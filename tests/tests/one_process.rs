@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::num::NonZeroU64;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dcp_bench::failure::Failure;
@@ -22,6 +22,28 @@ fn run(the_loop: &Loop, plan: &Plan, stop: bool) -> Result<Outcome, Failure> {
     the_loop.run(plan, &AtomicBool::new(stop), &mut Progress::hidden())
 }
 
+/// A run that is stopped as soon as it has begun.
+fn stopped(the_loop: &Loop, plan: &Plan) -> Outcome {
+    let stop = AtomicBool::new(false);
+    let mut yields = 1 << 16;
+    loop {
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..yields).for_each(|_| std::thread::yield_now());
+                stop.store(true, Ordering::Relaxed);
+            });
+            the_loop.run(plan, &stop, &mut Progress::hidden())
+        });
+        match outcome {
+            Ok(outcome) => return outcome,
+            // It had not begun.
+            Err(failure) => assert_eq!(failure.exit_code(), 130, "{failure}"),
+        }
+        stop.store(false, Ordering::Relaxed);
+        yields *= 2;
+    }
+}
+
 fn iterations(n: u64) -> Length {
     Length::Iterations(NonZeroU64::new(n).expect("not zero"))
 }
@@ -36,7 +58,8 @@ fn g5_run_after_a_failed_and_a_stopped_one_is_like_the_first() {
     let the_loop = the_loop();
     let first = run(&the_loop, &clean, false).unwrap();
     assert_eq!(run(&the_loop, &lossy, false).unwrap_err().exit_code(), 1);
-    assert!(run(&the_loop, &endless, true).unwrap().interrupted);
+    assert_eq!(run(&the_loop, &endless, true).unwrap_err().exit_code(), 130);
+    assert!(stopped(&the_loop, &endless).interrupted);
     for _ in 0..3 {
         let again = run(&the_loop, &clean, false).unwrap();
         assert_eq!(again.verification, Verification::Passed);

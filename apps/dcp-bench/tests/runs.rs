@@ -144,7 +144,7 @@ fn total_loss_fails_with_the_status_and_in_json() {
 }
 
 #[test]
-fn ctrl_c_prints_what_was_done_and_ends() {
+fn ctrl_c_ends_a_run_that_has_just_begun() {
     for signal in ["INT", "TERM"] {
         let mut child =
             command("--duration 600").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -153,10 +153,57 @@ fn ctrl_c_prints_what_was_done_and_ends() {
         assert!(lines.any(|line| line.contains("#iterations")));
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
-        let rest: Vec<String> = lines.collect();
+        lines.for_each(drop);
         assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
-        assert!(rest.iter().any(|line| line.contains("network: ")), "{signal}: {rest:?}");
     }
+}
+
+#[test]
+fn second_ctrl_c_leaves_an_object_and_no_half_file() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("second-signal.json");
+    std::fs::write(&path, "old").unwrap();
+    let mut child = command(&format!("-n 5 --drop 100% -u 0 --json {}", path.display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("#iterations")));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+    for signal in ["INT", "TERM"] {
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+    }
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert!(json["error"]["kind"] == "interrupted" || json["interrupted"] == true, "{json}");
+}
+
+#[test]
+fn success_tells_what_it_takes_to_repeat_it() {
+    let json =
+        results("-n 20 -t 10 -q 2 --hosts 3 --window 128K --threshold 64K --control-bytes 32K --trim 1e-3");
+    for (key, value) in [
+        ("hosts", 3),
+        ("window", 128 << 10),
+        ("threshold", 64 << 10),
+        ("control_bytes", 32 << 10),
+        ("cq_mod", 10),
+    ] {
+        assert_eq!(json[key], value, "{key}");
+    }
+    assert_eq!((&json["faults"]["trim"], &json["faults"]["drop"]), (&0.001.into(), &0.0.into()));
+    assert!(json["notes"].as_array().is_some_and(|notes| !notes.is_empty()), "{json}");
+}
+
+#[test]
+fn hint_names_the_control_queue_that_lost_headers() {
+    let lost = "--hosts 9 -s 256K -n 50 -u 6 --retry-cnt 0 --threshold 16K --control-bytes 0 --json -";
+    let output = write(lost);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--control-bytes")), "{json}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! One client: posts messages on its queue pairs, collects completions, checks data.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use dcp::Worker;
 use dcp::core::{Completion, CqId, Operation, PostError, QpId, Remote, SendOp, SendRequest, Sge, Status};
 use dcp::dpdk::Region;
@@ -8,6 +10,8 @@ use dcp::wire::RegionKey;
 use super::fabric::REGION_VA;
 use super::layout::{GUARD, Layout};
 use crate::failure::{self, Failure};
+use crate::hint;
+use crate::outcome::Verification;
 use crate::pattern::Pattern;
 use crate::plan::{Length, Plan};
 
@@ -42,7 +46,7 @@ struct Flow {
 
 /// A client and its traffic.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct Client<'a> {
     pub(super) worker: Worker,
     cq: CqId,
     number: u32,
@@ -62,9 +66,11 @@ pub(super) struct Client {
     completed: u64,
     unfinished: usize,
     mismatch: Option<String>,
+    /// Whether the user has stopped the run: nothing long is begun or gone on with then.
+    interrupted: &'a AtomicBool,
 }
 
-impl Client {
+impl<'a> Client<'a> {
     #[expect(clippy::too_many_arguments, reason = "called once, with everything a client is made of")]
     pub(super) fn new(
         worker: Worker,
@@ -75,10 +81,11 @@ impl Client {
         target: Target,
         layout: Layout,
         plan: &Plan,
+        interrupted: &'a AtomicBool,
     ) -> Self {
         let flows: Vec<_> =
             qps.into_iter().map(|qp| Flow { qp, posted: 0, completed: 0, settled: true }).collect();
-        let client = Self {
+        Self {
             worker,
             cq,
             number,
@@ -98,20 +105,26 @@ impl Client {
             verify_each: plan.verify_each,
             completed: 0,
             mismatch: None,
-        };
-        if !plan.verify_each {
-            client.fill_slots();
+            interrupted,
         }
-        client
     }
 
-    /// The same data for every message that uses a buffer.
-    fn fill_slots(&self) {
+    /// Fills the buffers, unless each message is to bring its own data: the same for every message that uses a buffer.
+    ///
+    /// # Errors
+    /// The user stopped it.
+    pub(super) fn fill_slots(&self) -> Result<(), Failure> {
+        if self.verify_each {
+            return Ok(());
+        }
         for flow in 0..self.flows.len() {
             for slot in 0..self.layout.slots.min(self.limit) {
-                self.fill(flow, slot);
+                if !self.fill(flow, slot) {
+                    return Err(Failure::interrupted());
+                }
             }
         }
+        Ok(())
     }
 
     fn pattern(&self, flow: usize, index: u64) -> Pattern {
@@ -120,15 +133,20 @@ impl Client {
         Pattern { seed: self.seed, message: place << 40 | message & ((1 << 40) - 1) }
     }
 
-    fn fill(&self, flow: usize, index: u64) {
+    /// Whether it came to the end of the buffer before the user stopped the run.
+    fn fill(&self, flow: usize, index: u64) -> bool {
         let pattern = self.pattern(flow, index);
         let start = self.layout.offset(flow, index);
         let mut chunk = [0; CHUNK];
         for at in (0..self.layout.size).step_by(CHUNK) {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return false;
+            }
             let chunk = &mut chunk[..CHUNK.min(self.layout.size - at)];
             pattern.fill_from(at as u64, chunk);
             self.source.region.write(start + at as u64, chunk).expect("the layout fits the region");
         }
+        true
     }
 
     /// One round: post, drive the worker, collect.
@@ -175,8 +193,8 @@ impl Client {
             if full || enough {
                 return Ok(());
             }
-            if self.verify_each {
-                self.fill(index, flow.posted);
+            if self.verify_each && !self.fill(index, flow.posted) {
+                return Ok(());
             }
             self.post_one(index)?;
         }
@@ -241,7 +259,10 @@ impl Client {
         }
         let index = completion.qp.index();
         if self.verify_each && self.mismatch.is_none() {
-            self.mismatch = self.check(index, completion.wr_id);
+            let stopped = || self.interrupted.load(Ordering::Relaxed);
+            if let Verification::Failed(mismatch) = self.check(index, completion.wr_id, &stopped) {
+                self.mismatch = Some(mismatch);
+            }
         }
         let flow = &mut self.flows[index];
         self.completed += completion.wr_id + 1 - flow.completed;
@@ -264,38 +285,45 @@ impl Client {
             self.number,
             self.worker.endpoint().peer(completion.qp).map_or_else(String::new, |peer| peer.ip.to_string()),
         );
-        let cause = match status {
-            Status::RetryExceeded => {
-                "too much is lost without a trace for the retries: lower --drop, or raise --retry-cnt or --qp-timeout"
-            }
-            Status::RemoteAccess => "the server refused the access to its memory",
-            _ => "this is a fault of the transport; please report it with the command line",
-        };
-        let status = failure::Status { name: status.name(), number: status as u32 };
-        Failure::transfer(message).with_status(status).with_hint(cause)
+        let number = failure::Status { name: status.name(), number: status as u32 };
+        let failure = Failure::transfer(message).with_status(number);
+        match status {
+            // The counters of all hosts and of the switch tell.
+            Status::RetryExceeded => failure,
+            Status::RemoteAccess => failure.with_hint("the server refused the access to its memory"),
+            _ => failure.with_hint(hint::TRANSPORT),
+        }
     }
 
-    /// Compares every buffer that a completed message has filled.
-    pub(super) fn verify(&self) -> Option<String> {
-        (0..self.flows.len()).find_map(|index| {
-            let flow = self.flows[index];
+    /// Compares every buffer that a completed message has filled, as long as it is not `enough`.
+    pub(super) fn verify(&self, enough: &impl Fn() -> bool) -> Verification {
+        for (index, flow) in self.flows.iter().enumerate() {
             // With `--verify`, a buffer may hold a part of the next message already, when a stopped run left that.
             let reused = if self.verify_each { flow.posted } else { flow.completed };
             let first = reused.saturating_sub(self.layout.slots);
-            (first..flow.completed).find_map(|number| self.check(index, number))
-        })
+            for number in first..flow.completed {
+                match self.check(index, number, enough) {
+                    Verification::Passed => {}
+                    other => return other,
+                }
+            }
+        }
+        Verification::Passed
     }
 
-    /// What is wrong with a completed message, if anything.
-    fn check(&self, flow: usize, number: u64) -> Option<String> {
+    /// Compares a completed message.
+    fn check(&self, flow: usize, number: u64, enough: &impl Fn() -> bool) -> Verification {
         let start = self.layout.offset(flow, number);
         let pattern = self.pattern(flow, number);
         let mut chunk = [0; CHUNK];
         for at in (0..self.layout.size).step_by(CHUNK) {
+            if enough() {
+                return Verification::NotChecked;
+            }
             let chunk = &mut chunk[..CHUNK.min(self.layout.size - at)];
             self.target.region.read(start + at as u64, chunk).expect("the layout fits the region");
             if let Some(offset) = pattern.first_mismatch(at as u64, chunk) {
-                return Some(format!(
+                return Verification::Failed(format!(
                     "client {}, queue pair {}, message {number}, offset {offset} of {}",
                     self.number, flow, self.layout.size
                 ));
@@ -306,11 +334,12 @@ impl Client {
             .region
             .read(start + self.layout.size as u64, &mut guard)
             .expect("guards are in the region");
-        guard.iter().any(|&byte| byte != 0).then(|| {
-            format!(
-                "client {}, queue pair {flow}, message {number}: bytes behind its buffer changed",
-                self.number
-            )
-        })
+        if guard.iter().all(|&byte| byte == 0) {
+            return Verification::Passed;
+        }
+        Verification::Failed(format!(
+            "client {}, queue pair {flow}, message {number}: bytes behind its buffer changed",
+            self.number
+        ))
     }
 }

@@ -1,15 +1,19 @@
 //! Who drives what: everything in turn on one thread, or one pinned thread per core.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use dcp::Worker;
+use dcp::core::Status;
 use dcp::dpdk::{Eal, MbufBatch, available_cores, pin, register_thread};
 
 use super::client::Client;
 use super::fabric::Fabric;
 use super::tally::{Next, Tally, net_counters};
 use crate::failure::Failure;
+use crate::hint;
+use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Plan, Threads};
 use crate::progress::Progress;
@@ -20,7 +24,7 @@ const ROUNDS_PER_TICK: u32 = 64;
 /// Drives a fabric until the plan is done, and takes it apart.
 pub(super) fn run(
     eal: &Eal,
-    mut fabric: Fabric,
+    mut fabric: Fabric<'_>,
     plan: &Plan,
     interrupted: &AtomicBool,
     progress: &mut Progress,
@@ -34,12 +38,19 @@ pub(super) fn run(
     };
     let end_ns = fabric.server.now().ns();
     let net = net_counters(&fabric.clients, &fabric.switch, &fabric.server);
-    driven.map_err(|failure| failure.with_net(net))?;
+    driven.map_err(|failure| explained(failure, plan, net))?;
     let done = completed(&fabric.clients);
     let threads = u32::try_from(cores.len().max(1)).unwrap_or(u32::MAX);
     let mut outcome = Outcome { net, ..tally.outcome(plan, end_ns, done, threads) };
-    outcome.verification = verify(&mut fabric.clients, done);
+    let clock = *fabric.server.clock();
+    // A user who stops waits for the comparison of a small run, and not for that of a large one.
+    let enough = || interrupted.load(Ordering::Relaxed) && clock.now_ns() >= end_ns + COMPARED_NS;
+    outcome.verification = verify(&mut fabric.clients, done, &enough);
+    outcome.interrupted |= interrupted.load(Ordering::Relaxed);
     outcome.notes = std::mem::take(&mut fabric.notes);
+    if done > 0 && outcome.verification == Verification::NotChecked {
+        outcome.notes.push("the data was not compared to its end".to_owned());
+    }
     if plan.threads == Threads::Split && cores.len() < 2 {
         outcome.notes.push("--threads split needs two cores; this ran on one".to_owned());
     }
@@ -54,19 +65,37 @@ fn cores_for(plan: &Plan) -> Vec<usize> {
     }
 }
 
-fn completed(clients: &[Client]) -> u64 {
+fn completed(clients: &[Client<'_>]) -> u64 {
     clients.iter().map(Client::completed).sum()
 }
 
-fn verify(clients: &mut [Client], done: u64) -> Verification {
+/// Time for the comparison once the user has stopped the run, in nanoseconds.
+const COMPARED_NS: u64 = 500_000_000;
+
+fn verify(clients: &mut [Client<'_>], done: u64, enough: &impl Fn() -> bool) -> Verification {
     if done == 0 {
         return Verification::NotChecked;
     }
-    let wrong = clients.iter_mut().find_map(|client| client.mismatch().or_else(|| client.verify()));
-    wrong.map_or(Verification::Passed, Verification::Failed)
+    for client in clients {
+        let verification = match client.mismatch() {
+            Some(mismatch) => Verification::Failed(mismatch),
+            None => client.verify(enough),
+        };
+        if verification != Verification::Passed {
+            return verification;
+        }
+    }
+    Verification::Passed
 }
 
-fn run_inline(fabric: &mut Fabric, tally: &mut Tally<'_>) -> Result<(), Failure> {
+/// A failure with what the network had counted, and the cause that this suggests.
+fn explained(failure: Failure, plan: &Plan, net: NetCounters) -> Failure {
+    let exceeded = failure.status.is_some_and(|status| status.number == Status::RetryExceeded as u32);
+    let failure = failure.with_net(net);
+    if exceeded { failure.or_hint(|| hint::of_exceeded_retries(plan, &net)) } else { failure }
+}
+
+fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Failure> {
     let Fabric { clients, switch, server, .. } = fabric;
     let mut rounds = 0u32;
     while !clients.iter().all(Client::is_done) {
@@ -108,34 +137,44 @@ struct Signals {
     completed: AtomicU64,
 }
 
+/// Ends the run when its thread ends in any way, also by a panic or before it began: no other is to wait for it for ever.
+struct EndsRun<'a>(&'a Signals);
+
+impl Drop for EndsRun<'_> {
+    fn drop(&mut self) {
+        self.0.leave.store(true, Ordering::Release);
+        self.0.ended.store(true, Ordering::Release);
+    }
+}
+
 /// Clients on the first core, the server on the last, the switch beside it or on one of its own.
-fn run_split(eal: &Eal, fabric: &mut Fabric, cores: &[usize], tally: &mut Tally<'_>) -> Result<(), Failure> {
+fn run_split(
+    eal: &Eal,
+    fabric: &mut Fabric<'_>,
+    cores: &[usize],
+    tally: &mut Tally<'_>,
+) -> Result<(), Failure> {
     let Fabric { clients, switch, server, .. } = fabric;
     let clock = *server.clock();
     let signals = &Signals::default();
     std::thread::scope(|scope| {
-        let clients = scope.spawn(move || {
-            let result = on_core(eal, cores[0], || run_clients(clients, signals));
-            signals.ended.store(true, Ordering::Release);
-            result
-        });
+        let _ends = EndsRun(signals);
+        let clients =
+            spawn(scope, move || on_core(eal, cores[0], signals, || run_clients(clients, signals)))?;
         let rest = if let [_, second, third] = *cores {
-            let switch = scope.spawn(move || {
-                on_core(eal, second, || {
-                    until_ended(signals, || {
-                        switch.poll();
-                    })
-                })
-            });
-            let server =
-                scope.spawn(move || on_core(eal, third, || until_ended(signals, || poll_server(server, 1))));
+            let poll = move || {
+                switch.poll();
+            };
+            let switch = spawn(scope, move || on_core(eal, second, signals, || until_ended(signals, poll)))?;
+            let poll = move || poll_server(server, 1);
+            let server = spawn(scope, move || on_core(eal, third, signals, || until_ended(signals, poll)))?;
             vec![switch, server]
         } else {
-            let both = move || {
+            let poll = move || {
                 switch.poll();
                 poll_server(server, 1);
             };
-            vec![scope.spawn(move || on_core(eal, cores[1], || until_ended(signals, both)))]
+            vec![spawn(scope, move || on_core(eal, cores[1], signals, || until_ended(signals, poll)))?]
         };
         watch(signals, tally, || clock.now_ns());
         let mut result = clients.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -143,6 +182,17 @@ fn run_split(eal: &Eal, fabric: &mut Fabric, cores: &[usize], tally: &mut Tally<
             result = result.and(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         result
+    })
+}
+
+/// A thread of the run, or why the system has none left.
+fn spawn<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    body: impl FnOnce() -> Result<(), Failure> + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, Result<(), Failure>>, Failure> {
+    std::thread::Builder::new().spawn_scoped(scope, body).map_err(|error| {
+        Failure::environment(format!("a thread of --threads split could not be started: {error}"))
+            .with_hint("raise the limit of processes and threads (ulimit -u), or use --threads inline")
     })
 }
 
@@ -162,14 +212,20 @@ fn watch(signals: &Signals, tally: &mut Tally<'_>, now_ns: impl Fn() -> u64) {
     }
 }
 
-/// Runs `body` on a core, as a thread that DPDK knows.
-fn on_core(eal: &Eal, core: usize, body: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+/// Runs `body` on a core, as a thread that DPDK knows. The run ends with it.
+fn on_core(
+    eal: &Eal,
+    core: usize,
+    signals: &Signals,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let _ends = EndsRun(signals);
     pin(core).map_err(|error| Failure::environment(error.to_string()))?;
     let _registered = register_thread(eal).map_err(|error| Failure::environment(error.to_string()))?;
     body()
 }
 
-fn run_clients(clients: &mut [Client], signals: &Signals) -> Result<(), Failure> {
+fn run_clients(clients: &mut [Client<'_>], signals: &Signals) -> Result<(), Failure> {
     let mut rounds = 0u32;
     while !clients.iter().all(Client::is_done) {
         for client in clients.iter_mut() {
@@ -194,4 +250,42 @@ fn until_ended(signals: &Signals, mut poll: impl FnMut()) -> Result<(), Failure>
         poll();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// Two threads that wait for the end, and one that ends by `body` without a word.
+    fn others_end_after(body: impl Fn() + Sync) {
+        let signals = Signals::default();
+        std::thread::scope(|scope| {
+            let waiting = [(); 2].map(|()| scope.spawn(|| until_ended(&signals, std::thread::yield_now)));
+            let failing = scope.spawn(|| {
+                catch_unwind(AssertUnwindSafe(|| {
+                    let _ends = EndsRun(&signals);
+                    body();
+                }))
+            });
+            let _ = failing.join().unwrap();
+            waiting.into_iter().for_each(|thread| thread.join().unwrap().unwrap());
+        });
+        assert!(signals.leave.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn thread_that_panics_or_returns_early_ends_the_others() {
+        others_end_after(|| {});
+        others_end_after(|| panic!("on purpose"));
+    }
+
+    #[test]
+    fn clients_leave_when_another_thread_has_ended() {
+        let signals = Signals::default();
+        drop(EndsRun(&signals));
+        assert!(run_clients(&mut [], &signals).is_ok());
+        assert!(signals.ended.load(Ordering::Relaxed) && signals.leave.load(Ordering::Relaxed));
+    }
 }

@@ -1,5 +1,7 @@
 //! Hosts and switch of one run, built from DPDK objects and connected.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use dcp::core::{
     Access, CongestionControl, CqId, Endpoint, EndpointConfig, Mixer, MrAttr, PdId, Peer, QpConfig, QpId,
 };
@@ -7,10 +9,10 @@ use dcp::dpdk::memory::{MemInfo, available_bytes};
 use dcp::dpdk::{
     Clock, Eal, FabricConfig, HugePreference, Pool, PoolConfig, QueuePair, Region, create_links,
 };
-use dcp::wire::{Ipv4Addr, MacAddr, Msn, PKey, Ssn};
+use dcp::wire::{HO_LEN, Ipv4Addr, MacAddr, Msn, PKey, Ssn};
 use dcp::{Worker, WorkerConfig};
 use dcp_switch::Switch;
-use dcp_switch::pipeline::{FaultConfig, PipelineConfig, PortId, Probability};
+use dcp_switch::pipeline::{FaultConfig, PipelineConfig, PortId, Probability, QUEUE_FRAMES_MAX};
 
 use super::client::{Client, Target};
 use super::layout::Layout;
@@ -67,8 +69,8 @@ impl Pools {
 }
 
 /// Everything that one run drives.
-pub(super) struct Fabric {
-    pub(super) clients: Vec<Client>,
+pub(super) struct Fabric<'a> {
+    pub(super) clients: Vec<Client<'a>>,
     pub(super) switch: Switch,
     pub(super) server: Worker,
     pub(super) notes: Vec<String>,
@@ -82,8 +84,14 @@ struct Host {
     number: u32,
 }
 
-impl Fabric {
-    pub(super) fn build(eal: &Eal, clock: &Clock, pools: &Pools, plan: &Plan) -> Result<Self, Failure> {
+impl<'a> Fabric<'a> {
+    pub(super) fn build(
+        eal: &Eal,
+        clock: &Clock,
+        pools: &Pools,
+        plan: &Plan,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Self, Failure> {
         let config = FabricConfig { links: plan.hosts as usize, ring_size: RING_FRAMES };
         let links = create_links(eal, config).map_err(|error| Failure::environment(error.to_string()))?;
         let (host_ends, switch_ends): (Vec<_>, Vec<_>) = links.into_iter().unzip();
@@ -104,7 +112,7 @@ impl Fabric {
         let mut server = hosts.remove(0);
         let clients = hosts
             .into_iter()
-            .map(|host| connect_client(host, &mut server, layout, plan))
+            .map(|host| connect_client(host, &mut server, layout, plan, interrupted))
             .collect::<Result<_, _>>()?;
         Ok(Self { clients, switch, server: server.worker, notes })
     }
@@ -175,12 +183,22 @@ fn make_switch(hosts: &[Host], ports: Vec<QueuePair>, clock: &Clock, plan: &Plan
     let config = PipelineConfig {
         trim_threshold_bytes: bytes(plan.threshold_bytes),
         control_bytes_max: bytes(plan.control_bytes),
+        data_frames_max: frames_max(plan, plan.threshold_bytes, 1),
+        control_frames_max: frames_max(plan, plan.control_bytes, 0),
         static_macs: hosts.iter().zip(0..count).map(|(host, port)| (mac_of(host), PortId(port))).collect(),
         faults: vec![faults; usize::from(count)],
         seed: plan.seed,
         ..PipelineConfig::new(count)
     };
     Switch::new(config, ports, *clock).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Frames that a queue of so many bytes can hold, so that it is the bytes that bound it: no more than there are mbufs to
+/// put frames in, with one for the frame that a queue at its threshold still takes.
+fn frames_max(plan: &Plan, bytes: u64, least: u32) -> u32 {
+    let frames = u32::try_from(bytes / HO_LEN as u64 + 1).unwrap_or(u32::MAX);
+    let mbufs = plan.hosts * mbufs_per_host(plan.hosts);
+    frames.min(mbufs).clamp(least, QUEUE_FRAMES_MAX)
 }
 
 fn mac_of(host: &Host) -> MacAddr {
@@ -202,10 +220,16 @@ fn qp_config(host: &Host, plan: &Plan, depth: u64) -> QpConfig {
 }
 
 /// Memory, registration and queue pairs of one client, at both ends.
-fn connect_client(mut host: Host, server: &mut Host, layout: Layout, plan: &Plan) -> Result<Client, Failure> {
-    let (source, source_key) = add_memory(&mut host, layout, Access::default())?;
+fn connect_client<'a>(
+    mut host: Host,
+    server: &mut Host,
+    layout: Layout,
+    plan: &Plan,
+    interrupted: &'a AtomicBool,
+) -> Result<Client<'a>, Failure> {
+    let (source, source_key) = add_memory(&mut host, layout, Access::default(), interrupted)?;
     let remote = Access { remote_write: true, ..Access::default() };
-    let (target, target_key) = add_memory(server, layout, remote)?;
+    let (target, target_key) = add_memory(server, layout, remote, interrupted)?;
     let config = qp_config(&host, plan, layout.depth);
     let server_config = QpConfig { send_depth: 1, ..qp_config(server, plan, layout.depth) };
     let mut qps = Vec::with_capacity(plan.qps as usize);
@@ -218,7 +242,7 @@ fn connect_client(mut host: Host, server: &mut Host, layout: Layout, plan: &Plan
         qps.push(local);
     }
     let target = Target { region: target, rkey: target_key.rkey };
-    Ok(Client::new(
+    let client = Client::new(
         host.worker,
         host.cq,
         host.number,
@@ -227,7 +251,10 @@ fn connect_client(mut host: Host, server: &mut Host, layout: Layout, plan: &Plan
         target,
         layout,
         plan,
-    ))
+        interrupted,
+    );
+    client.fill_slots()?;
+    Ok(client)
 }
 
 /// Any key will do inside one process, where no stale peer can be.
@@ -236,16 +263,26 @@ fn connection_key(seed: u64, host: u32, index: u32) -> PKey {
     PKey(u16::from_le_bytes([low, high]))
 }
 
+/// Bytes cleared between two looks at the wish to stop.
+const PART: usize = 4 << 20;
+
 fn add_memory(
     host: &mut Host,
     layout: Layout,
     access: Access,
+    interrupted: &AtomicBool,
 ) -> Result<(Region, dcp::core::MrKeys), Failure> {
     let region = Region::alloc(layout.bytes(), HugePreference::Auto).map_err(|error| {
         Failure::environment(error.to_string()).with_hint("use a smaller --size, fewer --qp or fewer --hosts")
     })?;
     // Pages appear now, not in the middle of the run.
-    region.fill(0, layout.bytes(), 0).map_err(|error| Failure::environment(error.to_string()))?;
+    for at in (0..layout.bytes()).step_by(PART) {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Failure::interrupted());
+        }
+        let len = PART.min(layout.bytes() - at);
+        region.fill(at as u64, len, 0).map_err(|error| Failure::environment(error.to_string()))?;
+    }
     let id = host.worker.add_region(region.clone());
     let attr =
         MrAttr { pd: host.pd, region: id, offset: 0, va: REGION_VA, len: layout.bytes() as u64, access };
@@ -275,4 +312,30 @@ fn connect(host: &mut Host, qp: QpId, peer: &Host, peer_qp: QpId, pkey: PKey) ->
         .and_then(|()| endpoint.modify_to_rtr(qp, peer))
         .and_then(|()| endpoint.modify_to_rts(qp));
     connected.map_err(|error| Failure::transfer(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_bounded_by_bytes_and_not_by_frames() {
+        for (hosts, bytes) in [(2, 0), (2, 512 << 10), (2, 900_000), (33, 3 << 20)] {
+            let plan = Plan { hosts, ..Plan::default() };
+            assert!(
+                u64::from(frames_max(&plan, bytes, 1)) * HO_LEN as u64 > bytes,
+                "{hosts} hosts, {bytes} bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn no_queue_is_made_for_more_frames_than_there_are() {
+        for hosts in 2..=33 {
+            let plan = Plan { hosts, ..Plan::default() };
+            let frames = frames_max(&plan, 1 << 30, 1);
+            assert_eq!(frames, hosts * mbufs_per_host(hosts));
+            assert!(frames <= QUEUE_FRAMES_MAX);
+        }
+    }
 }

@@ -40,7 +40,7 @@ impl Loop {
     /// Carries out a plan.
     ///
     /// # Errors
-    /// The transfer failed, or the machine lacks memory for it.
+    /// The transfer failed, the machine lacks memory for it, or the user stopped it before it had begun.
     ///
     /// # Panics
     /// When frames are left over at the end: that would be a leak of ours.
@@ -53,7 +53,7 @@ impl Loop {
         let _registered =
             dcp::dpdk::register_thread(&self.eal).map_err(|error| Failure::environment(error.to_string()))?;
         let pools = fabric::Pools::new(&self.eal, plan.hosts)?;
-        let fabric = fabric::Fabric::build(&self.eal, &self.clock, &pools, plan)?;
+        let fabric = fabric::Fabric::build(&self.eal, &self.clock, &pools, plan, interrupted)?;
         let result = drive::run(&self.eal, fabric, plan, interrupted, progress);
         let leaked = pools.in_use();
         assert_eq!(leaked, 0, "{leaked} mbufs are still in use after the run");

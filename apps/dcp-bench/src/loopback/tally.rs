@@ -12,8 +12,11 @@ use crate::plan::{Length, Plan};
 use crate::progress::Progress;
 use dcp::Worker;
 
-/// Least time between two samples of the rate, in nanoseconds: many completions, or many looks at the clock for one.
+/// Least time between two samples of the rate, in nanoseconds.
 const SAMPLE_NS: u64 = 5_000_000;
+/// Least messages in a sample, in rounds of completions of all queue pairs: a completion stands for as many messages as
+/// `--cq-mod` says, so that a sample may hold one round that was not its own, a sixteenth.
+const SAMPLE_ROUNDS: u64 = 16;
 /// Time between two updates of the progress bar, in nanoseconds.
 const PROGRESS_NS: u64 = 50_000_000;
 /// Time that messages under way have to finish when the user stops a run, in nanoseconds.
@@ -27,6 +30,8 @@ pub(super) struct Tally<'a> {
     start_ns: u64,
     end_ns: Option<u64>,
     sampled: (u64, u64),
+    /// Least messages in a sample.
+    sample_messages: u64,
     shown_ns: u64,
     peak: f64,
     /// When the user's wish to stop was seen.
@@ -62,6 +67,7 @@ impl<'a> Tally<'a> {
             start_ns: now_ns,
             end_ns,
             sampled: (now_ns, 0),
+            sample_messages: SAMPLE_ROUNDS * plan.total_qps() * u64::from(plan.cq_mod),
             shown_ns: now_ns,
             peak: 0.0,
             stopped_ns: None,
@@ -71,8 +77,7 @@ impl<'a> Tally<'a> {
     /// Takes note of the time and of what is done.
     pub(super) fn tick(&mut self, now_ns: u64, completed: u64) -> Next {
         let (then_ns, before) = self.sampled;
-        // Only at completions: one of them may stand for a hundred messages.
-        if completed > before && now_ns >= then_ns + SAMPLE_NS {
+        if completed >= before + self.sample_messages && now_ns >= then_ns + SAMPLE_NS {
             let bytes = (completed - before) as f64 * self.size as f64;
             self.peak = self.peak.max(bytes * 1e9 / (now_ns - then_ns) as f64);
             self.sampled = (now_ns, completed);
@@ -118,7 +123,7 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// What endpoints and switch counted.
-pub(super) fn net_counters(clients: &[Client], switch: &Switch, server: &Worker) -> NetCounters {
+pub(super) fn net_counters(clients: &[Client<'_>], switch: &Switch, server: &Worker) -> NetCounters {
     let totals = switch.pipeline().totals();
     let ho_lost = totals.egress.ho_lost();
     let mut net = NetCounters {
@@ -136,4 +141,49 @@ pub(super) fn net_counters(clients: &[Client], switch: &Switch, server: &Worker)
         net.timeouts += counters.timeouts + counters.window_timeouts;
     }
     net
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Peak over average of a steady run of 100 messages in a millisecond, seen `burst` at a time.
+    fn peak_over_average(plan: &Plan, burst: u64, bursts: u64) -> f64 {
+        let mut progress = Progress::hidden();
+        let interrupted = AtomicBool::new(false);
+        let mut tally = Tally::new(plan, &interrupted, &mut progress, 0);
+        let end_ns = burst * bursts * MS / 100;
+        let seen = |now: u64| now * 100 / MS / burst * burst;
+        for now in (0..=end_ns).step_by(100_000) {
+            tally.tick(now, seen(now));
+        }
+        let outcome = tally.outcome(plan, end_ns, burst * bursts, 1);
+        outcome.peak_bytes_per_second.unwrap() / outcome.throughput().bytes_per_second()
+    }
+
+    #[test]
+    fn peak_of_a_steady_run_is_its_average_however_completions_come() {
+        for (qps, cq_mod, bursts) in
+            [(1, 1, 100_000), (1, 100, 1000), (64, 100, 100), (4096, 100, 40), (1, 128, 3)]
+        {
+            let plan = Plan { qps, cq_mod, ..Plan::default() };
+            let ratio = peak_over_average(&plan, u64::from(qps * cq_mod), bursts);
+            assert!((1.0..1.07).contains(&ratio), "{qps} queue pairs, {cq_mod} at a time: {ratio}");
+        }
+    }
+
+    #[test]
+    fn faster_stretch_is_the_peak() {
+        let plan = Plan { cq_mod: 1, ..Plan::default() };
+        let mut progress = Progress::hidden();
+        let interrupted = AtomicBool::new(false);
+        let mut tally = Tally::new(&plan, &interrupted, &mut progress, 0);
+        for (now_ms, completed) in [(10, 100), (20, 400), (30, 500)] {
+            tally.tick(now_ms * MS, completed);
+        }
+        let peak = tally.outcome(&plan, 30 * MS, 500, 1).peak_bytes_per_second;
+        assert_eq!(peak, Some(300.0 * 65536.0 * 100.0));
+    }
 }
