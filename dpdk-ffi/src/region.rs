@@ -5,7 +5,7 @@ mod counters;
 
 use std::fmt;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use backing::Backing;
@@ -66,6 +66,20 @@ impl Region {
     #[expect(clippy::len_without_is_empty, reason = "never empty, except over foreign memory of no bytes")]
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// The address of its first byte, for languages whose programs keep the rules of [`Region`] by themselves.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// Whether nobody else can reach the memory any more: there is no clone, and no frame in flight points into it.
+    /// Memory given to [`from_raw`](Self::from_raw) is its owner's again once this handle is dropped, too.
+    pub fn is_released(&self) -> bool {
+        let alone = Arc::strong_count(&self.shared) == 1;
+        // Pairs with the release in the drop of the clones: what they counted is seen.
+        fence(Ordering::Acquire);
+        alone && self.in_flight() == 0
     }
 
     /// Whether it lies in huge pages.

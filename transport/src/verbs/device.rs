@@ -347,7 +347,11 @@ impl DeviceInner {
         for worker in 0..self.workers.len() {
             let region = region.clone();
             let registered = self.with_engine(worker, move |engine| engine.register(region, attr))?;
-            let registered = registered.map_err(ResourceError::Register)?;
+            let registered = registered.map_err(|error| {
+                // Refused by the first worker, before any held it.
+                registry.retired.push((id, Arc::new(AtomicUsize::new(0))));
+                ResourceError::Register(error)
+            })?;
             assert!(keys.is_none_or(|keys| keys == registered), "every worker gives the same keys");
             keys = Some(registered);
         }

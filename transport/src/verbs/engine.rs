@@ -278,7 +278,7 @@ impl Engine {
 
     pub(super) fn register(&mut self, region: Region, attr: MrAttr) -> Result<MrKeys, RegisterError> {
         self.worker.set_region(attr.region, region);
-        self.endpoint().register(attr)
+        self.endpoint().register(attr).inspect_err(|_| self.worker.clear_region(attr.region))
     }
 
     /// Ends every access under the keys; the memory stays as long as something refers to it.

@@ -32,9 +32,18 @@ impl Pd {
     /// Registers memory: all of a region, under the address of its own that every peer sees.
     ///
     /// # Errors
-    /// There are too many regions.
+    /// There are too many regions; or peers' atomics are allowed on memory that does not start at a multiple of 8.
     pub fn register(&self, region: Region, access: Access) -> Result<Mr, ResourceError> {
-        let va = self.device.next_va(region.len() as u64);
+        // Alike modulo 8, so that what is aligned by its address is aligned in memory.
+        let va = self.device.next_va(region.len() as u64) + (region.as_ptr().addr() as u64 & 7);
+        self.register_at(region, va, access)
+    }
+
+    /// The same under an address of choice, such as its own in this process.
+    ///
+    /// # Errors
+    /// As [`Pd::register`]; or the address space ends before the region does.
+    pub fn register_at(&self, region: Region, va: u64, access: Access) -> Result<Mr, ResourceError> {
         let attr = MrAttr {
             pd: self.id,
             region: dcp_core::RegionId(0),
