@@ -22,7 +22,7 @@ int dcp_errno(void)
 	return rte_errno;
 }
 
-const char *dcp_version(void)
+const char *dcp_dpdk_version(void)
 {
 	return rte_version();
 }

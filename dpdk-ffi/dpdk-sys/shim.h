@@ -53,7 +53,7 @@ static const uint64_t DCP_TX_OFFLOAD_MULTI_SEGS = 1ULL << 15;
 static const uint64_t DCP_RX_OFFLOAD_SCATTER = 1ULL << 13;
 
 int dcp_errno(void);
-const char *dcp_version(void);
+const char *dcp_dpdk_version(void);
 
 /* Index of the calling thread among DPDK's lcores, or UINT32_MAX when DPDK does not know the thread. */
 uint32_t dcp_lcore_id(void);

@@ -145,7 +145,7 @@ impl Eal {
     /// DPDK's own name and version.
     pub fn version() -> &'static str {
         // SAFETY: needs nothing.
-        let version = unsafe { dpdk_sys::dcp_version() };
+        let version = unsafe { dpdk_sys::dcp_dpdk_version() };
         // SAFETY: DPDK returned a static string.
         let version = unsafe { CStr::from_ptr(version) };
         version.to_str().unwrap_or("DPDK")
