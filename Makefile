@@ -2,13 +2,17 @@
 
 ARGS ?= write --size 1M
 TEST_ARGS ?=
+PREFIX ?= /usr/local
+PROFILE ?= release
 
-.PHONY: help setup bench test check
+.PHONY: help setup bench test check install uninstall
 
 help:
 	@echo 'make bench                      install what is missing, build, run: dcp-bench $(ARGS)'
 	@echo 'make bench ARGS="write -s 64K"  the same with other arguments'
 	@echo 'make test                       install what is missing, run every test'
+	@echo 'make install PREFIX=/usr/local  build and install libdcp for C: libraries, dcp.h, dcp.pc'
+	@echo 'make uninstall PREFIX=...       remove them again'
 	@echo 'make check                      what CI does: format, lints, tests, docs, a short run'
 
 setup:
@@ -24,3 +28,9 @@ test: setup
 
 check:
 	@.ci/run
+
+install: setup
+	@PREFIX='$(PREFIX)' PROFILE='$(PROFILE)' DESTDIR='$(DESTDIR)' scripts/install install
+
+uninstall:
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install uninstall

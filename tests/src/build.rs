@@ -25,21 +25,41 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-fn build(name: &str) -> PathBuf {
+/// A directory and a profile of cargo's.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Target directory.
+    pub target: PathBuf,
+    /// Where programs and libraries of the profile lie.
+    pub directory: PathBuf,
+    /// The profile.
+    pub profile: String,
+}
+
+/// Those of the running test.
+///
+/// # Panics
+/// When cargo did not build it.
+pub fn output() -> Output {
     let test = std::env::current_exe().expect("a program knows its own path");
     // target/<profile>/deps/<test>
-    let profile_dir = test.parent().and_then(Path::parent).expect("cargo runs tests from <profile>/deps");
-    let target_dir = profile_dir.parent().expect("a profile's directory lies in the target directory");
-    let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
+    let directory = test.parent().and_then(Path::parent).expect("cargo runs tests from <profile>/deps");
+    let target = directory.parent().expect("a profile's directory lies in the target directory");
+    let profile = match directory.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(other) => other,
     };
+    Output { target: target.to_path_buf(), directory: directory.to_path_buf(), profile: profile.to_owned() }
+}
+
+fn build(name: &str) -> PathBuf {
+    let Output { target, directory, profile } = output();
     // All packages at once select the same features as the whole test run, so that nothing is built twice.
     let output =
-        cargo(&["build", "--quiet", "--workspace", "--bin", name, "--profile", profile, "--target-dir"])
-            .arg(target_dir)
+        cargo(&["build", "--quiet", "--workspace", "--bin", name, "--profile", &profile, "--target-dir"])
+            .arg(target)
             .output()
             .expect("cargo starts");
     assert!(output.status.success(), "{name} cannot be built: {}", String::from_utf8_lossy(&output.stderr));
-    profile_dir.join(name)
+    directory.join(name)
 }

@@ -1,6 +1,5 @@
 //! Posting work requests.
 
-
 use std::ffi::c_int;
 use std::ptr;
 use std::slice;

@@ -1,0 +1,122 @@
+//! The C interface as a C program has it: installed, found by pkg-config, compiled by the system's compiler.
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use dcp_tests::build::{self, repository};
+
+/// Where `make install` put libdcp, once for all tests. Left there until the next run.
+fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let prefix = scratch().join("prefix");
+        make("install", &prefix);
+        prefix
+    })
+}
+
+fn scratch() -> PathBuf {
+    let directory = build::output().target.join("tmp/capi-tests");
+    std::fs::create_dir_all(&directory).expect("the target directory is writable");
+    directory
+}
+
+fn make(goal: &str, prefix: &Path) {
+    let build::Output { target, profile, .. } = build::output();
+    let mut make = Command::new("make");
+    make.arg(goal).arg(format!("PREFIX={}", prefix.display())).arg(format!("PROFILE={profile}"));
+    // Set by the cargo that runs this test: they are not for the one that is run now.
+    make.env("CARGO_TARGET_DIR", target).env("CARGO_NET_OFFLINE", "true").env_remove("MAKEFLAGS");
+    run(make.current_dir(repository()));
+}
+
+fn run(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().expect("the program is there");
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{stdout}{stderr}");
+    stdout.into_owned()
+}
+
+fn pkg_config(arguments: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    command.args(arguments).arg("dcp").env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+    run(&mut command).split_whitespace().map(str::to_owned).collect()
+}
+
+/// Compiles a C program of ours; returns its path.
+fn compile(source: &str, name: &str, libraries: &[String]) -> PathBuf {
+    let program = scratch().join(name);
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread", "-o"]).arg(&program);
+    cc.arg(repository().join("transport/capi").join(source)).args(pkg_config(&["--cflags"]));
+    run(cc.args(libraries));
+    program
+}
+
+fn linked_with_shared_library(source: &str, name: &str) -> String {
+    let program = compile(source, name, &pkg_config(&["--libs"]));
+    run(Command::new(program).env("LD_LIBRARY_PATH", prefix().join("lib")))
+}
+
+#[test]
+fn example_writes_with_the_shared_library() {
+    let printed = linked_with_shared_library("examples/hello_write.c", "hello_shared");
+    assert_eq!(printed, "SUCCESS: the server has \"hello, remote memory\"\n");
+}
+
+#[test]
+fn example_writes_with_the_static_library() {
+    let libraries: Vec<String> = pkg_config(&["--static", "--libs"])
+        .into_iter()
+        .map(|word| if word == "-ldcp" { "-l:libdcp.a".to_owned() } else { word })
+        .collect();
+    let program = compile("examples/hello_write.c", "hello_static", &libraries);
+    // It needs no libdcp.so any more.
+    let printed = run(Command::new(program).env_remove("LD_LIBRARY_PATH"));
+    assert_eq!(printed, "SUCCESS: the server has \"hello, remote memory\"\n");
+}
+
+#[test]
+fn c_test_of_every_function_passes() {
+    let printed = linked_with_shared_library("tests/operations.c", "operations");
+    assert_eq!(printed, "all operations: passed\n");
+}
+
+#[test]
+fn header_is_cxx_too() {
+    let header = scratch().join("header.cc");
+    std::fs::write(&header, "#include <dcp.h>\nint main() { return dcp_version() != DCP_VERSION; }\n")
+        .expect("the target directory is writable");
+    if Command::new("c++").arg("--version").output().is_err() {
+        println!("skipped: there is no C++ compiler");
+        return;
+    }
+    let mut cxx = Command::new("c++");
+    run(cxx
+        .args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only"])
+        .args(pkg_config(&["--cflags"]))
+        .arg(header));
+}
+
+#[test]
+fn library_exports_the_interface_and_nothing_else() {
+    let header = std::fs::read_to_string(prefix().join("include/dcp.h")).expect("it is installed");
+    let library = prefix().join("lib/libdcp.so");
+    let listed = run(Command::new("nm").args(["-D", "--defined-only", "--format=just-symbols"]).arg(library));
+    let symbols: Vec<&str> = listed.lines().collect();
+    assert!(symbols.len() > 30, "{symbols:?}");
+    for symbol in symbols {
+        assert!(header.contains(&format!("{symbol}(")), "{symbol} is exported, but not in dcp.h");
+    }
+}
+
+#[test]
+fn uninstall_leaves_no_file() {
+    let own = scratch().join("uninstalled");
+    make("install", &own);
+    make("uninstall", &own);
+    let found = run(Command::new("find").arg(&own).args(["!", "-type", "d"]));
+    assert_eq!(found, "");
+}
