@@ -91,8 +91,13 @@ impl Link {
             host.keys = host.endpoint.register(attr).expect("a legal range");
         }
         let now = Instant::from_ns(1_000_000);
-        let mut link =
-            Self { hosts, now, queues: Default::default(), posted: Default::default(), seen: Default::default() };
+        let mut link = Self {
+            hosts,
+            now,
+            queues: Default::default(),
+            posted: Default::default(),
+            seen: Default::default(),
+        };
         for side in SIDES {
             link.post_receive(side, 700);
             for work in [0, 1, 2, 4] {

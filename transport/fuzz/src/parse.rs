@@ -32,7 +32,8 @@ pub fn run(data: &[u8]) {
     if let Ok(len) = dcp_wire::trim(&mut frame) {
         assert!(len <= frame.len());
         frame.truncate(len);
-        let rewrite = dcp_wire::BounceRewrite { dest_qpn: dcp_wire::Qpn::default(), src_port: 1, dst_port: 2 };
+        let rewrite =
+            dcp_wire::BounceRewrite { dest_qpn: dcp_wire::Qpn::default(), src_port: 1, dst_port: 2 };
         let _ = dcp_wire::bounce(&mut frame, &rewrite);
     }
 }
