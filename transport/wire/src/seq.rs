@@ -104,3 +104,43 @@ impl Psn {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twin: a 24-bit number is a point on a circle; walk it with wide integers.
+    #[test]
+    fn c1_serial_numbers_agree_with_wide_integers() {
+        let mut state = 1u64;
+        let mut draw = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32
+        };
+        let half = i64::from(SPACE_24) / 2;
+        for _ in 0..200_000 {
+            let (origin, number) = (Msn::from_low_bits(draw()), Msn::from_low_bits(draw()));
+            // Half of the pairs lie close together, many of them across the wrap.
+            let number = if draw() % 2 == 0 { number } else { origin.plus(draw() % 64).plus(SPACE_24 - 32) };
+            let ahead = (i64::from(number.get()) - i64::from(origin.get())).rem_euclid(i64::from(SPACE_24));
+            let distance = if ahead < half { ahead } else { ahead - i64::from(SPACE_24) };
+            assert_eq!(i64::from(number.since(origin)), distance, "{number:?} since {origin:?}");
+            assert_eq!(number.is_before(origin), distance < 0);
+            let length = draw() % 100;
+            let inside = u32::try_from(ahead).ok().filter(|&ahead| ahead < length);
+            assert_eq!(number.index_in(origin, length), inside);
+            let steps = draw();
+            let sum = (i64::from(origin.get()) + i64::from(steps)).rem_euclid(i64::from(SPACE_24));
+            assert_eq!(i64::from(origin.plus(steps).get()), sum);
+        }
+    }
+
+    #[test]
+    fn c1_golden_distances() {
+        let golden = [(0, 0xFF_FFFF, 1), (0xFF_FFFF, 0, -1), (5, 0xFF_FFFE, 7)];
+        let far = [(0x7F_FFFF, 0, 8_388_607), (0x80_0000, 0, -8_388_608)];
+        for (number, origin, distance) in golden.into_iter().chain(far) {
+            assert_eq!(Ssn::from_low_bits(number).since(Ssn::from_low_bits(origin)), distance);
+        }
+    }
+}

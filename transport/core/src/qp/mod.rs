@@ -17,6 +17,8 @@ mod send_queue;
 mod send_stream;
 mod state;
 mod timer;
+#[cfg(test)]
+mod tracking_twin;
 mod transmit;
 
 use std::hash::{Hash, Hasher};

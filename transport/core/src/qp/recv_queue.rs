@@ -171,3 +171,113 @@ impl RecvQueue {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Mixer, PdId};
+    use std::collections::BTreeMap;
+
+    const START: u32 = 0xFF_FFF8;
+    const WINDOW: u32 = 8;
+
+    fn receive(wr_id: u64) -> Receive {
+        Receive { wr_id, segments: SegmentList::new(), capacity: 0, fault: None, arrived: Arrived::NOTHING }
+    }
+
+    fn start(srq: Option<SrqId>) -> RecvQueue {
+        let mut queue = RecvQueue::new(16, srq);
+        queue.start(Ssn::from_low_bits(START));
+        queue
+    }
+
+    /// The receive that an SSN finds, by wr_id.
+    fn find(queue: &mut RecvQueue, ahead: i64, next: u64, srqs: &mut [Srq]) -> Result<u64, Lookup> {
+        let next = Ssn::from_low_bits(START).plus(u32::try_from(next).expect("few messages"));
+        let ahead = i32::try_from(ahead).expect("few steps");
+        let ssn = next.plus(ahead.cast_unsigned());
+        match queue.lookup(ssn, WINDOW, srqs) {
+            Lookup::Found(index) => Ok(queue.found(index).wr_id),
+            other => Err(other),
+        }
+    }
+
+    #[test]
+    fn r4_receives_are_found_by_ssn_as_in_a_map_across_the_wrap() {
+        for seed in 0..200u64 {
+            let mut queue = start(None);
+            // The n-th receive posted belongs to the n-th two-sided message, whatever order packets come in.
+            let (mut map, mut posted, mut next) = (BTreeMap::new(), 0u64, 0u64);
+            for step in 0..300 {
+                let draw = Mixer::mix(seed << 16 | step);
+                match draw % 4 {
+                    0 if map.len() < 16 => {
+                        assert!(!queue.is_full());
+                        queue.post(receive(draw));
+                        map.insert(posted, draw);
+                        posted += 1;
+                    }
+                    1 if !map.is_empty() => {
+                        assert_eq!(queue.take_next().map(|it| it.wr_id), map.remove(&next), "seed {seed}");
+                        next += 1;
+                    }
+                    _ => {
+                        let ahead = (draw >> 8) as i64 % 24 - 4;
+                        let found = find(&mut queue, ahead, next, &mut []);
+                        let index = next.checked_add_signed(ahead);
+                        let expected = match index {
+                            _ if ahead < 0 => Err(Lookup::Behind),
+                            Some(index) => map.get(&index).copied().ok_or(Lookup::Beyond),
+                            None => Err(Lookup::Behind),
+                        };
+                        assert_eq!(found, expected, "seed {seed} step {step}");
+                    }
+                }
+                assert_eq!(queue.len(), map.len());
+            }
+        }
+    }
+
+    #[test]
+    fn r16_shared_receives_are_bound_in_the_order_of_first_packets_and_stay_bound() {
+        for seed in 0..200u64 {
+            let mut queues = [start(Some(SrqId(0))), start(Some(SrqId(0)))];
+            let mut srqs = [Srq::new(PdId(0), 64)];
+            let mut pool = std::collections::VecDeque::new();
+            let mut bound = [BTreeMap::new(), BTreeMap::new()];
+            let mut next = [0u64; 2];
+            for step in 0..300 {
+                let draw = Mixer::mix(seed << 16 | step);
+                let side = (draw >> 50) as usize % 2;
+                match draw % 4 {
+                    0 if !srqs[0].is_full() => {
+                        srqs[0].post(receive(draw));
+                        pool.push_back(draw);
+                    }
+                    1 if bound[side].contains_key(&next[side]) => {
+                        let taken = queues[side].take_next().map(|it| it.wr_id);
+                        assert_eq!(taken, bound[side].remove(&next[side]), "seed {seed}");
+                        next[side] += 1;
+                    }
+                    _ => {
+                        let ahead = (draw >> 8) as i64 % 11 - 2;
+                        let found = find(&mut queues[side], ahead, next[side], &mut srqs);
+                        let index = next[side].wrapping_add_signed(ahead);
+                        if ahead < 0 || ahead >= i64::from(WINDOW) {
+                            assert_eq!(found, Err(Lookup::Behind), "seed {seed} step {step}");
+                            continue;
+                        }
+                        if !bound[side].contains_key(&index)
+                            && let Some(wr_id) = pool.pop_front()
+                        {
+                            bound[side].insert(index, wr_id);
+                        }
+                        let expected = bound[side].get(&index).copied().ok_or(Lookup::Beyond);
+                        assert_eq!(found, expected, "seed {seed} step {step}");
+                    }
+                }
+                assert_eq!(srqs[0].len(), pool.len());
+            }
+        }
+    }
+}

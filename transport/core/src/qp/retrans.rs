@@ -69,6 +69,7 @@ fn unpack(entry: u64) -> PacketName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Mixer;
 
     fn name(msn: u32, psn: u32, generation: u16) -> PacketName {
         PacketName {
@@ -87,5 +88,52 @@ mod tests {
         assert_eq!(queue.pop(), Some(first));
         assert_eq!(queue.pop(), Some(second));
         assert!(queue.is_empty() && queue.pop().is_none());
+    }
+
+    #[test]
+    fn t5_queue_and_plain_list_hold_the_same_packets_in_the_same_order() {
+        for seed in 0..300u64 {
+            let maxima = [1 + seed as usize % 7, 1 + seed as usize % 3];
+            let mut queues = maxima.map(RetransQ::new);
+            let mut lists: [Vec<PacketName>; 2] = [Vec::new(), Vec::new()];
+            for step in 0..200 {
+                let draw = Mixer::mix(seed << 16 | step);
+                let side = (draw >> 60) as usize % 2;
+                match draw % 16 {
+                    0..=8 => {
+                        let name = name((draw >> 8) as u32, (draw >> 20) as u32, (draw >> 40) as u16);
+                        let fits = lists[side].len() < maxima[side];
+                        assert_eq!(queues[side].push(name), fits, "seed {seed} step {step}");
+                        lists[side].extend(fits.then_some(name));
+                    }
+                    9..=12 => {
+                        let first = (!lists[side].is_empty()).then(|| lists[side].remove(0));
+                        assert_eq!(queues[side].pop(), first, "seed {seed} step {step}");
+                    }
+                    13 | 14 => {
+                        let chosen = |name: PacketName| !name.psn.get().is_multiple_of(3);
+                        let [from, to] = &mut queues;
+                        from.move_to(to, chosen);
+                        let (moved, kept): (Vec<_>, Vec<_>) =
+                            lists[0].iter().partition(|&&name| chosen(name));
+                        let room = maxima[1] - lists[1].len();
+                        lists[1].extend(moved.iter().take(room));
+                        let stays = |name: &PacketName| {
+                            kept.contains(name) || moved[room.min(moved.len())..].contains(name)
+                        };
+                        lists[0].retain(stays);
+                    }
+                    _ => {
+                        queues[side].clear();
+                        lists[side].clear();
+                    }
+                }
+                assert_eq!([0, 1].map(|i| queues[i].is_empty()), [0, 1].map(|i| lists[i].is_empty()));
+            }
+            for (queue, list) in queues.iter_mut().zip(&lists) {
+                let rest: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+                assert_eq!(&rest, list, "seed {seed}");
+            }
+        }
     }
 }
