@@ -6,7 +6,7 @@ use dcp_wire::{Msn, PKey, Ssn};
 use crate::Side;
 use crate::host::Host;
 
-/// How a [`Pair`] is set up.
+/// How a [`crate::Pair`] is set up.
 #[derive(Clone, Copy, Debug)]
 pub struct PairConfig {
     /// Bytes of memory at each host.

@@ -73,15 +73,17 @@ fn probe(arguments: &[String]) -> Result<(), Fault> {
         return host::run(&eal, device, clock, address.ok_or_else(usage)?, peer, wait);
     }
     if matches!(mode.as_str(), "serve" | "transfer" | "hammer") {
+        // Before the link is up: clients that come early wait in the backlog.
+        let listener = if mode == "serve" { Some(transfer::listen(port)?) } else { None };
         device
             .wait_for_link(&clock, Duration::from_millis(wait_ms))
             .map_err(|error| (3, error.to_string()))?;
         let side = transfer::Side::new(&Arc::new(eal), device, address.ok_or_else(usage)?)?;
-        return match (mode.as_str(), to) {
-            ("serve", _) => transfer::serve(&side, port),
-            ("transfer", Some(host)) => transfer::transfer(&side, host),
-            ("hammer", Some(host)) => transfer::hammer(&side, host),
-            _ => Err(usage()),
+        return match (listener, to) {
+            (Some(listener), _) => transfer::serve(&side, &listener),
+            (None, Some(host)) if mode == "transfer" => transfer::transfer(&side, host),
+            (None, Some(host)) => transfer::hammer(&side, host),
+            (None, None) => Err(usage()),
         };
     }
     let mut station = Station::new(&eal, device, clock).map_err(|sentence| (3, sentence))?;

@@ -153,10 +153,15 @@ fn pattern(seed: u64, at: u64, piece: &mut [u8]) {
     }
 }
 
-/// Serves one client after another; prints `served` after a good end and `lost` after a bad one.
-pub(crate) fn serve(side: &Side, port: u16) -> Result<(), Fault> {
+/// Takes the port; prints `listening`.
+pub(crate) fn listen(port: u16) -> Result<Listener, Fault> {
     let listener = Listener::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))).map_err(environment)?;
     println!("listening");
+    Ok(listener)
+}
+
+/// Serves one client after another; prints `served` after a good end and `lost` after a bad one.
+pub(crate) fn serve(side: &Side, listener: &Listener) -> Result<(), Fault> {
     loop {
         let mut idle = || {
             side.device.poll();

@@ -7,10 +7,9 @@ use crate::probe::Probe;
 /// One server, one client, 64 MiB each way.
 fn moves(namespace: Option<&Namespace>, server: &str, client: &str, port: u16) {
     let mut serve = Probe::start(namespace, &format!("serve {server} ip=10.9.0.1/24 port={port}"));
-    serve.wait_for("ready");
+    serve.wait_for("listening");
     let to = format!("to=localhost:{port}");
     let mut transfer = Probe::start(namespace, &format!("transfer {client} ip=10.9.0.2/24 {to}"));
-    serve.wait_for("listening");
     transfer.wait_for("moved");
     serve.wait_for("served");
     assert!(transfer.end().0.success());
@@ -35,6 +34,7 @@ fn server_outlives_clients_that_die_while_they_write_and_serves_the_next() {
     let socket = Socket::new("memif-dying");
     let server = format!("serve {} ip=10.9.0.1/24 port=18703", socket.uri(",role=server"));
     let mut serve = Probe::start(None, &server);
+    serve.wait_for("listening");
     let hammer = format!("hammer {} ip=10.9.0.2/24 to=localhost:18703", socket.uri(",role=client"));
     for round in 0..20 {
         let mut client = Probe::start(None, &hammer);
@@ -52,7 +52,7 @@ fn client_of_a_dead_server_gets_an_error_within_its_retries() {
     let socket = Socket::new("memif-dead");
     let mut serve =
         Probe::start(None, &format!("serve {} ip=10.9.0.1/24 port=18704", socket.uri(",role=server")));
-    serve.wait_for("ready");
+    serve.wait_for("listening");
     let hammer = format!("hammer {} ip=10.9.0.2/24 to=localhost:18704", socket.uri(",role=client"));
     let mut client = Probe::start(None, &hammer);
     client.wait_for("moving");
