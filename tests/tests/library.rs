@@ -86,7 +86,7 @@ fn pattern(len: usize, seed: u8) -> Vec<u8> {
 
 #[test]
 fn every_operation_moves_its_bytes() {
-    let Rig { mut client, mut server, .. } = rig(1, &QpOptions::default());
+    let Rig { mut client, mut server, _registered, _turn } = rig(1, &QpOptions::default());
     let bytes = pattern(100_000, 1);
     client.mr.write(0, &bytes).unwrap();
     let target = server.mr.remote();
@@ -125,7 +125,7 @@ fn every_operation_moves_its_bytes() {
 
 #[test]
 fn misuse_is_refused_with_a_typed_error() {
-    let Rig { mut client, server, .. } = rig(1, &QpOptions { send_depth: 4, ..QpOptions::default() });
+    let Rig { mut client, server, _registered, _turn } = rig(1, &QpOptions { send_depth: 4, ..QpOptions::default() });
     assert!(client.mr.slice(0..MR_LEN as u64 + 1).is_err());
     assert!(client.mr.write(MR_LEN as u64 - 1, b"ab").is_err());
     let sges = [client.mr.slice(0..8).unwrap()];
@@ -152,7 +152,7 @@ fn misuse_is_refused_with_a_typed_error() {
 
 #[test]
 fn f4_region_dropped_with_work_under_way_is_not_freed_under_it() {
-    let Rig { mut client, server, .. } = rig(1, &QpOptions::default());
+    let Rig { mut client, server, _registered, _turn } = rig(1, &QpOptions::default());
     let to = server.mr.remote();
     let mr = client.pd.allocate(MR_LEN, Access::default()).unwrap();
     mr.write(0, &pattern(MR_LEN, 9)).unwrap();
@@ -168,7 +168,7 @@ fn f4_region_dropped_with_work_under_way_is_not_freed_under_it() {
 
 #[test]
 fn peers_lose_access_when_a_region_is_dropped() {
-    let Rig { mut client, mut server, .. } = rig(1, &QpOptions::default());
+    let Rig { mut client, mut server, _registered, _turn } = rig(1, &QpOptions::default());
     let gone = server.mr.remote();
     server.mr = server.pd.allocate(MR_LEN, Access::ALL).unwrap();
     let sges = [client.mr.slice(0..8).unwrap()];
@@ -179,7 +179,7 @@ fn peers_lose_access_when_a_region_is_dropped() {
 
 #[test]
 fn closed_queue_pair_flushes_what_is_outstanding() {
-    let Rig { mut client, server, .. } = rig(1, &QpOptions::default());
+    let Rig { mut client, server, _registered, _turn } = rig(1, &QpOptions::default());
     let into = [client.mr.slice(0..64).unwrap()];
     for wr_id in 0..3 {
         client.qps[0].post_recv(&RecvWorkRequest { wr_id, sges: &into }).unwrap();
@@ -193,7 +193,7 @@ fn closed_queue_pair_flushes_what_is_outstanding() {
 
 #[test]
 fn two_threaded_workers_carry_queue_pairs_in_both_directions() {
-    let Rig { mut client, mut server, .. } = rig(2, &QpOptions::default());
+    let Rig { mut client, mut server, _registered, _turn } = rig(2, &QpOptions::default());
     let _client_threads = Workers::spawn(&client.device, &[], Backoff::default()).unwrap();
     let _server_threads = Workers::spawn(&server.device, &[], Backoff::default()).unwrap();
     let (to_server, to_client) = (server.mr.remote(), client.mr.remote());
@@ -225,7 +225,7 @@ fn two_threaded_workers_carry_queue_pairs_in_both_directions() {
 #[test]
 fn completion_wakes_who_waits_on_the_descriptor() {
     use rustix::event::{PollFd, PollFlags, poll};
-    let Rig { mut client, server, .. } = rig(1, &QpOptions::default());
+    let Rig { mut client, server, _registered, _turn } = rig(1, &QpOptions::default());
     let _client_threads = Workers::spawn(&client.device, &[], Backoff::default()).unwrap();
     let _server_threads = Workers::spawn(&server.device, &[], Backoff::default()).unwrap();
     client.cq.arm();

@@ -213,6 +213,9 @@ impl Device {
     }
 
     /// Drives the workers that have no thread of their own. Returns what they moved; 0 when idle.
+    ///
+    /// # Panics
+    /// When a worker panicked before: its state is not to be trusted.
     pub fn poll(&self) -> usize {
         self.inner.drive()
     }
@@ -328,8 +331,10 @@ impl DeviceInner {
     pub(super) fn drive(&self) -> usize {
         let mut moved = 0;
         for slot in self.workers.iter().filter(|slot| !slot.threaded.load(Ordering::Acquire)) {
-            if let Ok(mut engine) = slot.cell.try_lock() {
-                moved += engine.poll();
+            match slot.cell.try_lock() {
+                Ok(mut engine) => moved += engine.poll(),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Poisoned(_)) => panic!("a worker of this device panicked before"),
             }
         }
         moved
