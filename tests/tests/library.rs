@@ -125,7 +125,8 @@ fn every_operation_moves_its_bytes() {
 
 #[test]
 fn misuse_is_refused_with_a_typed_error() {
-    let Rig { mut client, server, _registered, _turn } = rig(1, &QpOptions { send_depth: 4, ..QpOptions::default() });
+    let Rig { mut client, server, _registered, _turn } =
+        rig(1, &QpOptions { send_depth: 4, ..QpOptions::default() });
     assert!(client.mr.slice(0..MR_LEN as u64 + 1).is_err());
     assert!(client.mr.write(MR_LEN as u64 - 1, b"ab").is_err());
     let sges = [client.mr.slice(0..8).unwrap()];
