@@ -278,6 +278,16 @@ fn r8_with_no_map_memory_messages_still_finish() {
 }
 
 #[test]
+fn t9_message_that_restarts_without_end_is_given_up() {
+    // No map memory, and every packet comes twice: the counter alone can never be right (seed 320047).
+    let endpoint: fn(&mut EndpointConfig) = |config| config.map_words_max = 0;
+    let mut pair = pair(PairConfig { endpoint, ..with_mtu(1024) });
+    pair.write(Side::Client, 0, 1, WriteRange { from: 0, to: 0, len: 400 * 1024 }).unwrap();
+    assert!(pair.run(&mut |_: Side, _: &Packet| fate::twice(), LONG));
+    assert_eq!(pair.statuses(Side::Client), [(1, Status::RetryExceeded)]);
+}
+
+#[test]
 fn t5_full_retransmission_queue_is_left_to_the_coarse_timer() {
     let qp: fn(&mut QpConfig) = |qp| {
         qp.mtu = 1024;

@@ -20,6 +20,8 @@ pub(super) struct Message {
     /// Last sign of life (T-8): a packet of it sent, an HO of it received.
     pub(super) life: Instant,
     pub(super) generation: Generation,
+    /// Restarts that the receiver asked for.
+    pub(super) resyncs: u16,
 }
 
 impl Message {
@@ -31,6 +33,7 @@ impl Message {
         bytes_sent: 0,
         life: Instant::ZERO,
         generation: Generation::ZERO,
+        resyncs: 0,
     };
 
     /// Whether a packet of it waits to be sent.

@@ -5,6 +5,10 @@ use dcp_wire::{HeaderOnly, Msn, Nak, NakCode, Stream};
 use super::{Qp, QpState, Shared};
 use crate::{DropReason, Instant, Status};
 
+/// Restarts of one message that a receiver may ask for. With a map one is enough; without map memory, where every packet
+/// comes twice, none would ever do.
+const RESYNCS_MAX: u16 = 256;
+
 /// What every acknowledgement says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
@@ -102,6 +106,11 @@ impl Qp {
         }
         window.restart(nak.msn, now);
         shared.counters.resyncs += 1;
+        let message = window.message_mut(nak.msn);
+        message.resyncs += 1;
+        if message.resyncs > RESYNCS_MAX {
+            self.give_up(stream, nak.msn, shared);
+        }
         Ok(())
     }
 

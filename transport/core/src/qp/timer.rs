@@ -1,7 +1,7 @@
 //! Time on the sender half: the coarse timer with its generations (T-8), probes (T-14), answers that do not come
 //! (T-15), the end of an RNR wait (T-10).
 
-use dcp_wire::Stream;
+use dcp_wire::{Msn, Stream};
 
 use super::send_stream::SendStream;
 use super::{Qp, Shared};
@@ -106,7 +106,7 @@ impl Qp {
         }
         sender.expired = now;
         if self.gives_up(stream, unsent, silent) {
-            self.give_up(stream, shared);
+            self.give_up(stream, una, shared);
             return false;
         }
         self.in_flight.forget();
@@ -136,9 +136,9 @@ impl Qp {
     }
 
     #[cold]
-    fn give_up(&mut self, stream: Stream, shared: &mut Shared) {
+    pub(super) fn give_up(&mut self, stream: Stream, msn: Msn, shared: &mut Shared) {
         match stream {
-            Stream::Requests => self.fail_at(self.requests.window.una, Status::RetryExceeded, shared),
+            Stream::Requests => self.fail_at(msn, Status::RetryExceeded, shared),
             // the peer's READ cannot be answered.
             Stream::Answers => self.enter_error(self.own_fault(), shared),
         }
