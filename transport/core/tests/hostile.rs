@@ -200,7 +200,7 @@ fn c9_ten_copies_of_a_header_cause_bounded_resends() {
 #[test]
 fn c11_ack_that_overtakes_a_queued_resend_leaves_nothing_in_flight() {
     let mut pair = small();
-    // The header of packet 0 is bounced late, twice: the second copy comes when the message is done.
+    // T-7: the header of packet 0 is bounced twice, and the second copy comes when the message is done.
     let mut trimmed = false;
     let mut script = |_: Side, packet: &Packet| match packet.headers.kind {
         Kind::Data(data) if data.name.psn.get() == 0 && !std::mem::replace(&mut trimmed, true) => {
