@@ -227,6 +227,16 @@ mod tests {
     }
 
     #[test]
+    fn f2_offsets_beyond_two_gib_are_reached() {
+        let mut memory = Memory::new();
+        let keys = memory.register(attr(0x1000, 3 << 30)).unwrap();
+        let found = memory.resolve(remote(keys.rkey), 0x1000 + 0x8000_0001, 64).unwrap();
+        assert_eq!((found.offset, found.len), (0x8000_0001, 64));
+        assert!(memory.resolve(remote(keys.rkey), 0x1000, 1 << 31).is_some());
+        assert!(memory.resolve(remote(keys.rkey), 0x1000 + (3 << 30) - 63, 64).is_none());
+    }
+
+    #[test]
     fn f3_an_old_key_never_matches_a_new_region() {
         let mut memory = Memory::new();
         let first = memory.register(attr(0, 64)).unwrap();

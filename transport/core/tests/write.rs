@@ -287,6 +287,30 @@ fn t9_message_that_restarts_without_end_is_given_up() {
     assert_eq!(pair.statuses(Side::Client), [(1, Status::RetryExceeded)]);
 }
 
+/// Takes 6 GiB and some seconds: by hand, `cargo test --release -p dcp-core --test write f2 -- --ignored`.
+#[test]
+#[ignore = "takes 6 GiB of memory"]
+fn f2_message_of_two_gib_arrives() {
+    let qp: fn(&mut QpConfig) = |qp| {
+        qp.mtu = 8192;
+        qp.cc = CongestionControl::Window { bytes: 1 << 20 };
+    };
+    let mut pair = Pair::new(PairConfig { memory: 3 << 30, qp, ..PairConfig::default() });
+    pair.host_mut(Side::Client).memory[(2 << 30) - 8..2 << 30].copy_from_slice(b"the end.");
+    pair.write(Side::Client, 0, 1, WriteRange { from: 0, to: 1 << 30, len: 1 << 31 }).unwrap();
+    assert!(pair.run(&mut Lossless, LONG));
+    assert_eq!(pair.statuses(Side::Client), [(1, Status::Success)]);
+    assert_eq!(&pair.host(Side::Server).memory[(3 << 30) - 8..], b"the end.");
+}
+
+#[test]
+fn f2_message_beyond_two_gib_is_refused_when_posted() {
+    let mut pair = pair(with_mtu(1024));
+    let to = WriteRange { from: 0, to: 0, len: (1 << 31) + 1 };
+    let refused = pair.write(Side::Client, 0, 1, to);
+    assert_eq!(refused, Err(dcp_core::PostError::MessageTooLong { len: (1 << 31) + 1, limit: 1 << 31 }));
+}
+
 #[test]
 fn t5_full_retransmission_queue_is_left_to_the_coarse_timer() {
     let qp: fn(&mut QpConfig) = |qp| {

@@ -12,6 +12,18 @@ use super::device::DeviceInner;
 /// A registered memory region. It owns its memory: there is no reference to its bytes, which peers may write at any
 /// moment, and no way to reallocate them.
 ///
+/// B12: there is nothing to borrow from it, so nothing that a peer writes can be aliased or moved:
+/// ```compile_fail
+/// fn alias(mr: &mut dcp::verbs::Mr) -> &mut [u8] {
+///     &mut mr[..]
+/// }
+/// ```
+/// ```compile_fail
+/// fn copy(mr: &dcp::verbs::Mr) -> dcp::verbs::Mr {
+///     mr.clone()
+/// }
+/// ```
+///
 /// Dropping it ends every access to it at once; the memory itself is given back when no work and no frame refers to it.
 #[derive(Debug)]
 pub struct Mr {
