@@ -53,7 +53,7 @@ pub use counters::{DropReason, Drops, EgressCounters, IngressCounters, PortCount
 pub use dcp_wire::Classified;
 pub use fault::{Every, FaultConfig, FaultCounters, HELD_FRAMES_MAX};
 pub use frame::{EditRefused, FRAME_LEN_MIN, Frame, FrameSink, WIRE_OVERHEAD, corruption, wire_len};
-pub use link::{IN_FLIGHT_FRAMES_MAX, LinkConfig, LinkRate};
+pub use link::{IN_FLIGHT_FRAMES_MAX, LinkConfig, LinkRate, LinkTime};
 pub use note::Note;
 pub use pipeline::Pipeline;
 pub use port::{Direction, PortId};

@@ -101,17 +101,55 @@ impl LinkConfig {
     }
 }
 
+/// When a link of a rate is free: the time of each frame after the one before it, exact over any number of frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkTime {
+    units_per_byte: u64,
+    /// When the link is free: nanoseconds, and units of 2^-32 ns.
+    free_ns: u64,
+    free_units: u64,
+}
+
+impl LinkTime {
+    /// A link of that rate, free at once.
+    pub fn new(rate: LinkRate) -> Self {
+        Self { units_per_byte: rate.units_per_byte(), free_ns: 0, free_units: 0 }
+    }
+
+    /// When it can take the next frame.
+    #[inline]
+    pub const fn free_ns(&self) -> u64 {
+        self.free_ns
+    }
+
+    /// A frame comes, and none waits: time before `now_ns` is of no use any more.
+    #[inline]
+    pub const fn wake(&mut self, now_ns: u64) {
+        if self.free_ns < now_ns {
+            self.free_ns = now_ns;
+            self.free_units = 0;
+        }
+    }
+
+    /// Puts a frame of `frame_len` bytes behind the ones before it; when its last bit has been sent.
+    #[inline]
+    pub fn start(&mut self, frame_len: u32) -> u64 {
+        let units = u64::from(wire_len(frame_len)) * self.units_per_byte + self.free_units;
+        self.free_ns += units >> UNIT_BITS;
+        self.free_units = units & ((1 << UNIT_BITS) - 1);
+        // It is over when its last bit is: a fraction counts as a whole.
+        self.free_ns + u64::from(self.free_units > 0)
+    }
+}
+
 /// A link at work: when it can take the next frame, and which frames are on their way.
 ///
 /// A frame starts when the one before it has ended, and arrives whole, after its own time and the delay. Time in which
 /// a frame waited is used in full however rarely the link is looked at; time in which none waited is lost.
 #[derive(Debug)]
 pub(crate) struct Link<F> {
-    units_per_byte: u64,
+    time: LinkTime,
     delay_ns: u64,
-    /// When the link is free: nanoseconds, and units of 2^-32 ns.
-    free_ns: u64,
-    free_units: u64,
     on_it: VecDeque<(u64, Entry<F>)>,
     frames_max: usize,
     frames_peak: usize,
@@ -121,29 +159,24 @@ impl<F> Link<F> {
     pub(crate) fn new(config: &LinkConfig) -> Self {
         let frames_max = config.frames_max() as usize;
         Self {
-            units_per_byte: config.rate.units_per_byte(),
+            time: LinkTime::new(config.rate),
             delay_ns: config.delay_ns,
-            free_ns: 0,
-            free_units: 0,
             on_it: VecDeque::with_capacity(frames_max),
             frames_max,
             frames_peak: 0,
         }
     }
 
-    /// A frame comes, and none waits: time before `now_ns` is of no use any more.
+    /// As [`LinkTime::wake`].
     #[inline]
     pub(crate) fn wake(&mut self, now_ns: u64) {
-        if self.free_ns < now_ns {
-            self.free_ns = now_ns;
-            self.free_units = 0;
-        }
+        self.time.wake(now_ns);
     }
 
     /// Whether a frame can start.
     #[inline]
     pub(crate) fn is_free(&self, now_ns: u64) -> bool {
-        self.free_ns <= now_ns && !self.is_full()
+        self.time.free_ns() <= now_ns && !self.is_full()
     }
 
     fn is_full(&self) -> bool {
@@ -153,11 +186,7 @@ impl<F> Link<F> {
     /// Starts a frame; the caller has asked [`Self::is_free`].
     #[inline]
     pub(crate) fn start(&mut self, entry: Entry<F>) {
-        let units = u64::from(wire_len(entry.len)) * self.units_per_byte + self.free_units;
-        self.free_ns += units >> UNIT_BITS;
-        self.free_units = units & ((1 << UNIT_BITS) - 1);
-        // It has arrived when its last bit has: a fraction counts as a whole.
-        let arrival = self.free_ns + u64::from(self.free_units > 0) + self.delay_ns;
+        let arrival = self.time.start(entry.len) + self.delay_ns;
         self.on_it.push_back((arrival, entry));
         self.frames_peak = self.frames_peak.max(self.on_it.len());
     }
@@ -186,7 +215,7 @@ impl<F> Link<F> {
 
     /// When something happens next, if a frame `waits` or one is on the link.
     pub(crate) fn next_ns(&self, waits: bool) -> Option<u64> {
-        let start = (waits && !self.is_full()).then_some(self.free_ns);
+        let start = (waits && !self.is_full()).then_some(self.time.free_ns());
         let arrival = self.on_it.front().map(|(arrival, _)| *arrival);
         start.into_iter().chain(arrival).min()
     }
@@ -217,7 +246,7 @@ mod tests {
                 link.clear();
             }
             let exact = f64::from(wire_len(len)) * 8.0 * 1000.0 / f64::from(mbps) * 100_000.0;
-            let off = (link.free_ns as f64 - exact).abs();
+            let off = (link.time.free_ns() as f64 - exact).abs();
             assert!(off < 1.0 + exact * 1e-6, "{mbps} Mb/s: off by {off} ns");
         }
     }

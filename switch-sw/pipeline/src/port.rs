@@ -5,8 +5,9 @@
 pub struct PortId(pub u16);
 
 impl PortId {
+    /// The index, for tables with an entry per port.
     #[inline]
-    pub(crate) fn index(self) -> usize {
+    pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
