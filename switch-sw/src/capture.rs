@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dcp_pipeline::{PortId, Tap, TapPoint};
 
@@ -30,29 +31,46 @@ pub struct Capture {
 }
 
 struct File {
-    writer: PcapWriter<CaptureFile>,
+    shared: SharedCapture,
     /// From the switch's clock to nanoseconds since 1970.
     offset_ns: u64,
+}
+
+/// A file that several switches write their captures to.
+#[derive(Clone)]
+pub(crate) struct SharedCapture(Arc<Mutex<Writer>>);
+
+struct Writer {
+    pcap: PcapWriter<CaptureFile>,
     failed: Option<io::Error>,
+}
+
+impl SharedCapture {
+    /// Begins the file.
+    pub(crate) fn new(file: CaptureFile) -> io::Result<Self> {
+        let writer = Writer { pcap: PcapWriter::new(file)?, failed: None };
+        Ok(Self(Arc::new(Mutex::new(writer))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    fn finish(&mut self) -> io::Result<u64> {
+        self.failed.take().map_or_else(|| self.pcap.flush(), Err)?;
+        Ok(self.pcap.frames())
+    }
 }
 
 impl Capture {
     /// Begins a capture of those points into one file. `offset_ns` is added to the switch's clock to get nanoseconds
     /// since 1970.
-    ///
-    /// # Errors
-    /// What the file says.
-    pub(crate) fn start(
-        &mut self,
-        points: &[CapturePoint],
-        file: CaptureFile,
-        offset_ns: u64,
-    ) -> io::Result<()> {
-        let writer = PcapWriter::new(file)?;
+    pub(crate) fn start(&mut self, points: &[CapturePoint], shared: SharedCapture, offset_ns: u64) {
         self.scratch.resize(SNAP_LEN, 0);
         self.watched.extend(points.iter().map(|&point| (point, self.files.len())));
-        self.files.push(File { writer, offset_ns, failed: None });
-        Ok(())
+        self.files.push(File { shared, offset_ns });
     }
 
     /// Ends all captures; how many frames they hold.
@@ -62,9 +80,8 @@ impl Capture {
     pub(crate) fn finish(&mut self) -> io::Result<u64> {
         self.watched.clear();
         let mut frames = 0;
-        for mut file in std::mem::take(&mut self.files) {
-            frames += file.writer.frames();
-            file.failed.map_or_else(|| file.writer.flush(), Err)?;
+        for file in std::mem::take(&mut self.files) {
+            frames += file.shared.lock().finish()?;
         }
         Ok(frames)
     }
@@ -72,12 +89,13 @@ impl Capture {
     #[cold]
     fn write(&mut self, now_ns: u64, at: CapturePoint, frame: &MbufFrame) {
         for &(_, file) in self.watched.iter().filter(|(point, _)| *point == at) {
-            let file = &mut self.files[file];
+            let file = &self.files[file];
+            let mut writer = file.shared.lock();
             let len = frame.0.frame_len();
             let bytes = &mut self.scratch[..len.min(SNAP_LEN)];
             // A disk that is full ends the capture, not the switch.
-            if file.failed.is_none() && frame.0.copy_to_slice(0, bytes).is_ok() {
-                file.failed = file.writer.write(now_ns.wrapping_add(file.offset_ns), len, bytes).err();
+            if writer.failed.is_none() && frame.0.copy_to_slice(0, bytes).is_ok() {
+                writer.failed = writer.pcap.write(now_ns.wrapping_add(file.offset_ns), len, bytes).err();
             }
         }
     }

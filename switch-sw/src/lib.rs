@@ -1,13 +1,15 @@
 //! The trimming switch on DPDK ports.
 //!
 //! [`Switch`] is a driver: it moves frames between queue pairs of Ethernet devices and a [`pipeline::Pipeline`], which decides
-//! everything about them.
+//! everything about them. [`topology`] joins several of them in one process.
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod capture;
 mod frame;
 mod pcap;
 mod switch;
+pub mod topology;
 
 pub use capture::{Capture, CaptureFile, CapturePoint};
 pub use dcp_pipeline as pipeline;

@@ -2,10 +2,11 @@
 
 use std::io;
 
-use dcp_pipeline::{ConfigError, Pipeline, PipelineConfig, PortId};
+use dcp_pipeline::{ConfigError, LinkRate, Pipeline, PipelineConfig, PortId};
 use dpdk_ffi::{Clock, MbufBatch, QueuePair};
 
-use crate::capture::{Capture, CaptureFile, CapturePoint};
+use crate::arrival::ArrivingLink;
+use crate::capture::{Capture, CaptureFile, CapturePoint, SharedCapture};
 use crate::frame::{BatchSink, MbufFrame};
 
 /// Frames handed to the pipeline before it sends: a burst that a NIC delivers at once should not look like a queue.
@@ -44,8 +45,20 @@ pub struct Switch {
 #[derive(Debug)]
 struct Port {
     queues: QueuePair,
+    /// The link on which frames come, where it has a rate.
+    arriving: Option<Box<ArrivingLink>>,
     /// Frames that the pipeline let go and the device has not taken yet.
     tx: MbufBatch,
+}
+
+impl Port {
+    #[inline]
+    fn receive(&mut self, now: u64, batch: &mut MbufBatch) -> usize {
+        match &mut self.arriving {
+            None => self.queues.rx.burst(batch),
+            Some(link) => link.receive(now, &mut self.queues.rx, batch),
+        }
+    }
 }
 
 impl Switch {
@@ -59,7 +72,8 @@ impl Switch {
     pub fn new(config: PipelineConfig, ports: Vec<QueuePair>, clock: Clock) -> Result<Self, ConfigError> {
         assert_eq!(usize::from(config.ports), ports.len(), "a queue pair per port");
         let pipeline = Pipeline::with_tap(config, Capture::default())?;
-        let ports = ports.into_iter().map(|queues| Port { queues, tx: MbufBatch::new() }).collect();
+        let ports =
+            ports.into_iter().map(|queues| Port { queues, arriving: None, tx: MbufBatch::new() }).collect();
         Ok(Self { pipeline, ports, clock, rx: MbufBatch::new(), counters: SwitchCounters::default() })
     }
 
@@ -79,8 +93,14 @@ impl Switch {
     /// # Errors
     /// What the file says.
     pub fn capture(&mut self, points: &[CapturePoint], file: CaptureFile, unix_ns: u64) -> io::Result<()> {
+        self.capture_shared(points, &SharedCapture::new(file)?, unix_ns);
+        Ok(())
+    }
+
+    /// The same into a file that other switches write to as well.
+    pub(crate) fn capture_shared(&mut self, points: &[CapturePoint], shared: &SharedCapture, unix_ns: u64) {
         let offset_ns = unix_ns.wrapping_sub(self.clock.now_ns());
-        self.pipeline.tap_mut().start(points, file, offset_ns)
+        self.pipeline.tap_mut().start(points, shared.clone(), offset_ns);
     }
 
     /// Ends all captures; how many frames they hold.
@@ -89,6 +109,16 @@ impl Switch {
     /// The first thing that went wrong with a file; it is whole up to there.
     pub fn finish_captures(&mut self) -> io::Result<u64> {
         self.pipeline.tap_mut().finish()
+    }
+
+    /// Frames come to `port` at that rate from now on; what comes faster waits at the sender. For links inside the
+    /// process, which have no rate of their own; [`PipelineConfig::links`] are the other direction.
+    ///
+    /// # Panics
+    /// When there is no such port.
+    pub fn set_arrival_rate(&mut self, port: PortId, rate: LinkRate) {
+        let arriving = (!rate.is_unlimited()).then(|| Box::new(ArrivingLink::new(rate)));
+        self.ports[port.index()].arriving = arriving;
     }
 
     /// Counters of the driver.
@@ -102,7 +132,7 @@ impl Switch {
         self.pipeline.handle_timeout(now);
         let mut moved = 0;
         for index in 0..self.ports.len() {
-            let count = self.ports[index].queues.rx.burst(&mut self.rx);
+            let count = self.ports[index].receive(now, &mut self.rx);
             if count > 0 {
                 moved += count;
                 self.counters.received += count as u64;

@@ -245,3 +245,29 @@ fn an_mbuf_is_trimmed_like_by_other_switches() {
     assert_eq!(frames[1][34..], data(1000)[34..200]);
     rig.end();
 }
+
+#[test]
+fn a_line_of_a_rate_holds_up_the_sender_and_loses_nothing() {
+    let mut rig = Rig::new(PipelineConfig::new(2));
+    // 1097 + 24 wire bytes at 10 Mb/s: 897 us each.
+    let rate = LinkRate::from_mbps(10);
+    rig.switch.set_arrival_rate(PortId(0), rate);
+    rig.send(10, &data(1024));
+    let start = rig.clock.now_ns();
+    let mut arrived = Vec::new();
+    while arrived.len() < 10 {
+        rig.switch.poll();
+        let now = rig.clock.now_ns();
+        arrived.extend(rig.received().iter().map(|_| now));
+    }
+    for (number, at) in (1..).zip(&arrived) {
+        assert!(at - start >= number * 896_800, "frame {number} came after {} ns", at - start);
+    }
+    assert_eq!(rig.switch.counters().received, 10);
+    // Without a rate everything comes at once again; what was on the line when that changed is gone with it.
+    rig.switch.set_arrival_rate(PortId(0), LinkRate::UNLIMITED);
+    rig.send(10, &data(1024));
+    rig.switch.poll();
+    assert_eq!(rig.received().len(), 10);
+    rig.end();
+}
