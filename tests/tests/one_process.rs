@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dcp_bench::failure::Failure;
 use dcp_bench::loopback::Loop;
+use dcp_bench::op::Op;
 use dcp_bench::outcome::{Outcome, Verification};
 use dcp_bench::plan::{Faults, Length, Plan};
 use dcp_bench::progress::Progress;
@@ -71,19 +72,65 @@ fn g5_run_after_a_failed_and_a_stopped_one_is_like_the_first() {
 #[test]
 fn i3_every_queue_pair_completes_exactly_n() {
     let the_loop = the_loop();
-    for n in [1, 2, 7, 1001] {
-        for tx_depth in [1, 3, 128] {
-            for cq_mod in [1, 100, 1000] {
-                for qps in [1, 3, 8] {
-                    let plan =
-                        Plan { size: 64, length: iterations(n), tx_depth, cq_mod, qps, ..Plan::default() };
-                    let outcome = run(&the_loop, &plan.checked().unwrap(), false).unwrap();
-                    let total = n * u64::from(qps);
-                    let case = format!("n {n} depth {tx_depth} cq-mod {cq_mod} q {qps}");
-                    assert_eq!((outcome.iterations, outcome.net.data_packets), (total, total), "{case}");
-                    assert_eq!(outcome.verification, Verification::Passed, "{case}");
+    for op in Op::ALL {
+        for n in [1, 2, 7, 1001] {
+            for tx_depth in [1, 3, 128] {
+                for cq_mod in [1, 100, 1000] {
+                    for qps in [1, 3, 8] {
+                        let length = iterations(n);
+                        let size = if op.is_atomic() { 8 } else { 64 };
+                        let plan = Plan { op, size, length, tx_depth, cq_mod, qps, ..Plan::default() };
+                        completes_exactly(&the_loop, plan, n * u64::from(qps));
+                    }
                 }
             }
         }
+    }
+}
+
+/// A READ or an atomic is a packet each way.
+fn completes_exactly(the_loop: &Loop, plan: Plan, total: u64) {
+    let case = format!("{plan:?}");
+    let packets = if plan.op.is_answered() { 2 * total } else { total };
+    let plan = plan.checked().expect("a legal plan");
+    let outcome = run(the_loop, &plan, false).unwrap_or_else(|failure| panic!("{case}: {failure}"));
+    assert_eq!((outcome.iterations, outcome.net.data_packets), (total, packets), "{case}");
+    assert_eq!(outcome.verification, Verification::Passed, "{case}");
+}
+
+#[test]
+fn every_operation_survives_what_a_network_does() {
+    let faults = Faults {
+        trim: Probability::new(0.02).unwrap(),
+        drop: Probability::new(0.002).unwrap(),
+        duplicate: Probability::new(0.01).unwrap(),
+    };
+    let the_loop = the_loop();
+    for op in Op::ALL {
+        for (verify_each, icrc) in [(false, true), (true, false)] {
+            let size = op.default_size();
+            let lossy =
+                Plan { faults, qp_timeout: 10, hosts: 3, qps: 2, verify_each, icrc, ..Plan::default() };
+            let plan = Plan { op, size, length: iterations(100), ..lossy }.checked().unwrap();
+            let outcome =
+                run(&the_loop, &plan, false).unwrap_or_else(|failure| panic!("{}: {failure}", op.name()));
+            assert_eq!(outcome.verification, Verification::Passed, "{}", op.name());
+            assert_eq!(outcome.iterations, 400, "{}", op.name());
+            assert!(outcome.net.retransmitted > 0, "{}", op.name());
+        }
+    }
+}
+
+#[test]
+fn sender_waits_for_a_server_with_too_few_receives() {
+    let the_loop = the_loop();
+    for op in Op::ALL.into_iter().filter(|op| op.takes_receives()) {
+        let plan = Plan { op, size: 64, length: iterations(50), rx_depth: 1, ..Plan::default() };
+        let outcome = run(&the_loop, &plan.clone().checked().unwrap(), false).unwrap();
+        assert_eq!(outcome.verification, Verification::Passed, "{}", op.name());
+        assert!(outcome.net.rnr_naks > 0, "{}", op.name());
+        let failure = run(&the_loop, &Plan { rnr_retry: 0, ..plan }.checked().unwrap(), false).unwrap_err();
+        assert_eq!(failure.status.map(|status| status.name), Some("RNR_RETRY_EXC_ERR"), "{}", op.name());
+        assert!(failure.hint.is_some_and(|hint| hint.contains("--rx-depth")));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::args::{self, BandwidthArgs, Cli, Command};
+use crate::args::{self, BandwidthArgs, Cli};
 use crate::console::{Console, say};
 use crate::device;
 use crate::failure::{Failure, FailureKind};
@@ -21,12 +21,14 @@ use crate::sink::JsonSink;
 /// Runs the program with its words, its own name first; answers the exit code.
 pub fn run(words: Vec<OsString>) -> u8 {
     match Cli::try_parse_from(&words) {
-        Ok(Cli { command: Command::Write(args) }) => App::new(words, &args).run(&args, Op::Write),
-        Ok(Cli { command: Command::Other(other) }) => {
-            let failure = args::not_an_operation(&other);
-            say(&format!("error: {failure}"));
-            refuse(&words, &failure)
-        }
+        Ok(cli) => match cli.command.operation() {
+            Ok((op, args)) => App::new(words, &args).run(&args, op),
+            Err(other) => {
+                let failure = args::not_an_operation(&other);
+                say(&format!("error: {failure}"));
+                refuse(&words, &failure)
+            }
+        },
         Err(error) => {
             // A closed terminal is nothing to report.
             let _ = error.print();

@@ -10,10 +10,10 @@ use clap::{Args, Parser, Subcommand};
 use crate::failure::Failure;
 use crate::plan::{Device, Faults, Length, Op, Plan, Threads};
 use crate::report::Unit;
-use crate::units::{self, Probability};
+use crate::units::{self, Cores, Probability};
 
 /// Operations of the contract that come later.
-const LATER: [&str; 9] = ["write-imm", "send", "send-imm", "read", "cas", "faa", "sweep", "report", "check"];
+const LATER: [&str; 3] = ["sweep", "report", "check"];
 
 /// perftest for DCP.
 ///
@@ -32,9 +32,46 @@ pub enum Command {
     /// Bandwidth of RDMA WRITE.
     #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
     Write(BandwidthArgs),
+    /// Bandwidth of RDMA WRITE with immediate data.
+    #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
+    WriteImm(BandwidthArgs),
+    /// Bandwidth of SEND.
+    #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
+    Send(BandwidthArgs),
+    /// Bandwidth of SEND with immediate data.
+    #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
+    SendImm(BandwidthArgs),
+    /// Bandwidth of RDMA READ.
+    #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
+    Read(BandwidthArgs),
+    /// Rate of atomic compare and swap.
+    #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
+    Cas(BandwidthArgs),
+    /// Rate of atomic fetch and add.
+    #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
+    Faa(BandwidthArgs),
     /// Any other word, with what follows it.
     #[command(external_subcommand)]
     Other(Vec<OsString>),
+}
+
+impl Command {
+    /// The operation and its options, or the words that name none.
+    ///
+    /// # Errors
+    /// The words.
+    pub fn operation(self) -> Result<(Op, BandwidthArgs), Vec<OsString>> {
+        Ok(match self {
+            Self::Write(args) => (Op::Write, args),
+            Self::WriteImm(args) => (Op::WriteImm, args),
+            Self::Send(args) => (Op::Send, args),
+            Self::SendImm(args) => (Op::SendImm, args),
+            Self::Read(args) => (Op::Read, args),
+            Self::Cas(args) => (Op::Cas, args),
+            Self::Faa(args) => (Op::Faa, args),
+            Self::Other(words) => return Err(words),
+        })
+    }
 }
 
 /// Options of a bandwidth test.
@@ -55,9 +92,9 @@ pub struct BandwidthArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Traffic")]
 pub struct TrafficArgs {
-    /// Message size in bytes, up to 1G (K, M, G = 1024, 1024^2, 1024^3)
-    #[arg(short, long, value_name = "BYTES", default_value = "64K", value_parser = units::parse_size)]
-    pub size: u64,
+    /// Message size in bytes, up to 1G (K, M, G = 1024, 1024^2, 1024^3) [default: 64K; atomics: 8]
+    #[arg(short, long, value_name = "BYTES", value_parser = units::parse_size)]
+    pub size: Option<u64>,
     /// Messages per queue pair [default: 5000]
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_iterations)]
     pub iters: Option<NonZeroU64>,
@@ -70,6 +107,9 @@ pub struct TrafficArgs {
     /// Messages that a queue pair may have outstanding [default: 128]
     #[arg(short, long, value_name = "N")]
     pub tx_depth: Option<u32>,
+    /// Receives that the server keeps posted on a queue pair, where messages take them [default: 512]
+    #[arg(short, long, value_name = "N")]
+    pub rx_depth: Option<u32>,
     /// Payload of a packet in bytes: 256, 512, 1024, 2048, 4096 or 8192
     #[arg(short, long, value_name = "BYTES", default_value_t = 4096)]
     pub mtu: u32,
@@ -82,12 +122,21 @@ pub struct TrafficArgs {
     /// Timeouts without progress that a queue pair survives, up to 7
     #[arg(long, alias = "retry_count", value_name = "N", default_value_t = 7)]
     pub retry_cnt: u8,
+    /// Waits for a receive that the server has not posted, up to 6; 7 = for ever
+    #[arg(long, alias = "rnr_retry", value_name = "N", default_value_t = 7)]
+    pub rnr_retry: u8,
+    /// Protect every frame with an ICRC
+    #[arg(long)]
+    pub icrc: bool,
     /// Bytes that a queue pair may have in flight
     #[arg(long, value_name = "BYTES", default_value = "256K", value_parser = units::parse_size)]
     pub window: u64,
     /// Drive client, switch and server on one thread, or on one pinned thread each
     #[arg(long, value_enum, default_value_t = Threads::Inline)]
     pub threads: Threads,
+    /// Cores to run on, as 0,2 or 1-3: one, or up to three with --threads split
+    #[arg(long, value_name = "LIST", value_parser = units::parse_cores)]
+    pub cores: Option<Cores>,
     /// Check every message as it completes, not only what is there at the end
     #[arg(long)]
     pub verify: bool,
@@ -157,6 +206,7 @@ impl BandwidthArgs {
         let mut notes = vec!["loop: clients, switch and server all run in this process".to_owned()];
         let cuts = [
             ("--tx-depth", self.traffic.tx_depth, plan.tx_depth, "the messages of a queue pair"),
+            ("--rx-depth", self.traffic.rx_depth, plan.rx_depth, "the messages of a queue pair"),
             ("--cq-mod", self.traffic.cq_mod, plan.cq_mod, "the depth of the send queue"),
         ];
         for (option, asked, used, limit) in cuts {
@@ -178,13 +228,15 @@ impl BandwidthArgs {
         Plan {
             op,
             device: Device::Loop,
-            size: traffic.size,
+            size: traffic.size.unwrap_or(op.default_size()),
             length,
             qps: traffic.qp,
             tx_depth: traffic.tx_depth.unwrap_or(default.tx_depth),
+            rx_depth: traffic.rx_depth.unwrap_or(default.rx_depth),
             mtu: traffic.mtu,
             cq_mod: traffic.cq_mod.unwrap_or(default.cq_mod),
             threads: traffic.threads,
+            cores: traffic.cores.clone().map_or(Vec::new(), |cores| cores.0),
             hosts: fabric.hosts,
             window_bytes: traffic.window,
             threshold_bytes: fabric.threshold,
@@ -194,6 +246,8 @@ impl BandwidthArgs {
             verify_each: traffic.verify,
             qp_timeout: traffic.qp_timeout,
             retry_cnt: traffic.retry_cnt,
+            rnr_retry: traffic.rnr_retry,
+            icrc: traffic.icrc,
         }
     }
 }
@@ -207,7 +261,7 @@ pub fn not_an_operation(words: &[OsString]) -> Failure {
         format!("there is no operation `{word}`")
     };
     Failure::usage(message)
-        .with_hint("this version has `dcp-bench write`; `dcp-bench --help` lists what there is")
+        .with_hint("this version has write, write-imm, send, send-imm, read, cas and faa; `dcp-bench --help` lists what there is")
 }
 
 /// Where `--json` points to on a command line that could not be parsed as a whole.
@@ -236,9 +290,9 @@ mod tests {
 
     fn plan(options: &[&str]) -> Result<(Plan, Vec<String>), Failure> {
         let words = ["dcp-bench", "write"].iter().chain(options);
-        match Cli::try_parse_from(words).unwrap().command {
-            Command::Write(args) => args.plan(Op::Write),
-            Command::Other(words) => Err(not_an_operation(&words)),
+        match Cli::try_parse_from(words).unwrap().command.operation() {
+            Ok((op, args)) => args.plan(op),
+            Err(words) => Err(not_an_operation(&words)),
         }
     }
 
@@ -256,7 +310,8 @@ mod tests {
 
     #[test]
     fn every_option_reaches_the_plan() {
-        let line = "-s 1M -n 7 -q 3 -t 5 -m 256 -Q 2 -u 10 --retry-cnt 3 --window 128K --threads split --verify \
+        let line = "-s 1M -n 7 -q 3 -t 5 -r 6 -m 256 -Q 2 -u 10 --retry-cnt 3 --window 128K --threads split --verify \
+                    --rnr-retry 2 --icrc --cores 0-1 \
                     --hosts 9 --threshold 8K --control-bytes 0 --trim 5% --drop 0.001 --dup 1 --seed 42";
         let (plan, _) = plan(&line.split_whitespace().collect::<Vec<_>>()).unwrap();
         let probability = |value| Probability::new(value).unwrap();
@@ -267,9 +322,11 @@ mod tests {
             length: Length::Iterations(NonZeroU64::new(7).unwrap()),
             qps: 3,
             tx_depth: 5,
+            rx_depth: 6,
             mtu: 256,
             cq_mod: 2,
             threads: Threads::Split,
+            cores: vec![0, 1],
             hosts: 9,
             window_bytes: 128 << 10,
             threshold_bytes: 8 << 10,
@@ -279,6 +336,8 @@ mod tests {
             verify_each: true,
             qp_timeout: 10,
             retry_cnt: 3,
+            rnr_retry: 2,
+            icrc: true,
         };
         assert_eq!(plan, expected);
         assert_eq!((plan.clients(), plan.total_qps(), plan.total_iterations()), (8, 24, Some(168)));
@@ -310,6 +369,7 @@ mod tests {
         assert_eq!(plan(&["-n", "1"]).unwrap().1.len(), 1);
         let notes = plan(&["-n", "10", "-t", "20", "-Q", "1000"]).unwrap().1;
         assert_eq!(notes[1], "--tx-depth is cut to 10, the messages of a queue pair");
+        assert_eq!(notes.len(), 3);
         assert_eq!(notes[2], "--cq-mod is cut to 10, the depth of the send queue");
     }
 

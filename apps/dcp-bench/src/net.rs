@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use dcp::Worker;
 use serde::Serialize;
 
 /// Counters of the endpoints and of the switch between them, summed.
@@ -32,6 +33,21 @@ pub struct NetCounters {
 }
 
 impl NetCounters {
+    /// What one host counted.
+    pub fn of(worker: &Worker) -> Self {
+        let counters = worker.endpoint().counters();
+        Self {
+            data_packets: counters.data_packets,
+            retransmitted: counters.retransmitted,
+            ho_returned: counters.ho_returned,
+            ho_lost: worker.counters().bounces_lost,
+            duplicates: counters.duplicates(),
+            timeouts: counters.timeouts + counters.window_timeouts,
+            rnr_naks: counters.rnr_naks,
+            ..Self::default()
+        }
+    }
+
     /// Adds the counters of another part of the network.
     pub fn add(&mut self, other: &Self) {
         self.data_packets += other.data_packets;

@@ -23,6 +23,12 @@ impl Verification {
             Self::Failed(_) => Some(false),
         }
     }
+
+    /// Both together: what is not passed stands, and then the rest is not even looked at.
+    #[must_use]
+    pub fn and(self, other: impl FnOnce() -> Self) -> Self {
+        if self == Self::Passed { other() } else { self }
+    }
 }
 
 /// What one row of a run brought, complete or interrupted.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::failure::Failure;
+use crate::op::ATOMIC_BYTES;
+pub use crate::op::Op;
 use crate::units::Probability;
 
 /// Largest message in bytes: 1 GiB.
@@ -14,6 +16,8 @@ pub const SIZE_MAX: u64 = 1 << 30;
 pub const QPS_MAX: u32 = 4096;
 /// Deepest send queue.
 pub const TX_DEPTH_MAX: u32 = 16384;
+/// Deepest receive queue.
+pub const RX_DEPTH_MAX: u32 = 32768;
 /// Hosts at one switch: 32 clients and a server.
 pub const HOSTS_MAX: u32 = 33;
 /// MTUs that a queue pair may have, in bytes.
@@ -22,29 +26,6 @@ pub const MTUS: [u32; 6] = [256, 512, 1024, 2048, 4096, 8192];
 pub const ACK_BYTES: u64 = 32 << 10;
 /// Largest window and queue threshold, in bytes: 1 GiB, well below half of the 32-bit count of bytes in flight.
 pub const QUEUE_BYTES_MAX: u64 = 1 << 30;
-
-/// Operation under test.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Op {
-    /// RDMA WRITE.
-    Write,
-}
-
-impl Op {
-    /// Name on the command line and in the JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-        }
-    }
-
-    /// Name in the banner, as perftest spells it.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Write => "RDMA_Write",
-        }
-    }
-}
 
 /// What the hosts are joined by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,12 +99,17 @@ pub struct Plan {
     pub qps: u32,
     /// Messages that a queue pair may have outstanding: 1 … [`TX_DEPTH_MAX`], and no more than it sends.
     pub tx_depth: u32,
+    /// Receives that the server keeps posted per queue pair: 1 … [`RX_DEPTH_MAX`], and no more than it gets. Without
+    /// meaning where messages take none.
+    pub rx_depth: u32,
     /// Packet payload in bytes: one of [`MTUS`].
     pub mtu: u32,
     /// One message in so many asks for a completion: 1 … `tx_depth`.
     pub cq_mod: u32,
     /// Which threads drive it.
     pub threads: Threads,
+    /// Cores to run on, the first for the client; none: wherever the system puts it.
+    pub cores: Vec<usize>,
     /// Hosts at the switch, the server included: 2 … [`HOSTS_MAX`].
     pub hosts: u32,
     /// Static window of bytes in flight per queue pair: at least two MTUs and twice [`ACK_BYTES`].
@@ -142,6 +128,10 @@ pub struct Plan {
     pub qp_timeout: u8,
     /// Timeouts without progress that a queue pair survives: 0 … 7.
     pub retry_cnt: u8,
+    /// Waits for a receive that the server has not posted: 0 … 6, 7 = for ever.
+    pub rnr_retry: u8,
+    /// Whether frames carry an ICRC.
+    pub icrc: bool,
 }
 
 impl Default for Plan {
@@ -154,9 +144,11 @@ impl Default for Plan {
             length: Length::Iterations(DEFAULT_ITERATIONS),
             qps: 1,
             tx_depth: 128,
+            rx_depth: 512,
             mtu: 4096,
             cq_mod: 100,
             threads: Threads::Inline,
+            cores: Vec::new(),
             hosts: 2,
             window_bytes: 256 << 10,
             threshold_bytes: 512 << 10,
@@ -166,6 +158,8 @@ impl Default for Plan {
             verify_each: false,
             qp_timeout: 14,
             retry_cnt: 7,
+            rnr_retry: 7,
+            icrc: false,
         }
     }
 }
@@ -181,18 +175,23 @@ impl Plan {
         in_range("--size", self.size, 0, SIZE_MAX)?;
         in_range("--qp", u64::from(self.qps), 1, u64::from(QPS_MAX))?;
         in_range("--tx-depth", u64::from(self.tx_depth), 1, u64::from(TX_DEPTH_MAX))?;
+        in_range("--rx-depth", u64::from(self.rx_depth), 1, u64::from(RX_DEPTH_MAX))?;
         in_range("--cq-mod", u64::from(self.cq_mod), 1, u64::from(TX_DEPTH_MAX))?;
         in_range("--hosts", u64::from(self.hosts), 2, u64::from(HOSTS_MAX))?;
         in_range("--threshold", self.threshold_bytes, 0, QUEUE_BYTES_MAX)?;
         in_range("--control-bytes", self.control_bytes, 0, QUEUE_BYTES_MAX)?;
         in_range("--qp-timeout", u64::from(self.qp_timeout), 0, 31)?;
         in_range("--retry-cnt", u64::from(self.retry_cnt), 0, 7)?;
+        in_range("--rnr-retry", u64::from(self.rnr_retry), 0, 7)?;
+        self.check_atomic()?;
+        self.check_cores()?;
         self.check_mtu()?;
         self.check_window()?;
         self.check_faults()?;
         if let Length::Iterations(n) = self.length {
             self.check_total(n)?;
-            self.tx_depth = u32::try_from(n.get()).map_or(self.tx_depth, |n| n.min(self.tx_depth));
+            let at_most = |depth: u32| u32::try_from(n.get()).map_or(depth, |n| n.min(depth));
+            (self.tx_depth, self.rx_depth) = (at_most(self.tx_depth), at_most(self.rx_depth));
         }
         self.cq_mod = self.cq_mod.min(self.tx_depth);
         Ok(self)
@@ -214,6 +213,25 @@ impl Plan {
             Length::Iterations(n) => Some(n.get() * self.total_qps()),
             Length::Duration(_) => None,
         }
+    }
+
+    fn check_atomic(&self) -> Result<(), Failure> {
+        if !self.op.is_atomic() || self.size == ATOMIC_BYTES {
+            return Ok(());
+        }
+        let (size, op) = (self.size, self.op.name());
+        Err(Failure::usage(format!("--size is {size}, but {op} works on {ATOMIC_BYTES} bytes: leave it out")))
+    }
+
+    fn check_cores(&self) -> Result<(), Failure> {
+        let most = if self.threads == Threads::Split { 3 } else { 1 };
+        if self.cores.len() <= most {
+            return Ok(());
+        }
+        let (count, threads) = (self.cores.len(), self.threads.name());
+        Err(Failure::usage(format!(
+            "--cores lists {count} cores, but --threads {threads} uses {most} at most"
+        )))
     }
 
     fn check_mtu(&self) -> Result<(), Failure> {

@@ -31,6 +31,38 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "the size does not fit in 64 bits".to_owned())
 }
 
+/// Cores by number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cores(pub Vec<usize>);
+
+/// Cores from `0`, `0,2` or `1-3`; each at most once, since two threads on one core wait for each other.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn parse_cores(text: &str) -> Result<Cores, String> {
+    let wrong = || "cores are numbers and ranges, such as 0,2 or 1-3".to_owned();
+    let number = |text: &str| match text.parse::<usize>() {
+        Ok(core) if core <= CORE_MAX && text.bytes().all(|b| b.is_ascii_digit()) => Ok(core),
+        _ => Err(wrong()),
+    };
+    let mut cores: Vec<usize> = Vec::new();
+    for word in text.split(',') {
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(wrong());
+        }
+        cores.extend(first..=last);
+    }
+    match cores.iter().enumerate().find(|(index, core)| cores[..*index].contains(core)) {
+        Some((_, twice)) => Err(format!("core {twice} is listed twice")),
+        None => Ok(Cores(cores)),
+    }
+}
+
+/// Beyond any machine's last core.
+const CORE_MAX: usize = 9999;
+
 /// How likely something is: 0 … 1.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default, Debug)]
 pub struct Probability(f64);
@@ -165,6 +197,16 @@ mod tests {
         assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
         for text in ["0", "0.0", "-1", "1e9", "inf", "1000001", "9999999999999999999999", "", "5s"] {
             assert!(parse_seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn cores_are_numbers_and_ranges() {
+        for (text, cores) in [("0", &[0][..]), ("3,1", &[3, 1]), ("1-3", &[1, 2, 3]), ("5-5,0", &[5, 0])] {
+            assert_eq!(parse_cores(text), Ok(Cores(cores.to_vec())), "{text}");
+        }
+        for text in ["", ",", "a", "-1", "1-", "3-1", "+1", "99999", "0,0", "0-2,1"] {
+            assert!(parse_cores(text).is_err(), "{text}");
         }
     }
 }

@@ -4,11 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use dcp::Worker;
 use dcp::core::Status;
 use dcp::dpdk::{Eal, MbufBatch, available_cores, pin, register_thread};
 
-use super::client::Client;
 use super::fabric::Fabric;
 use super::tally::{Next, Tally, net_counters};
 use crate::failure::Failure;
@@ -17,6 +15,7 @@ use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Plan, Threads};
 use crate::progress::Progress;
+use crate::traffic::{Receiver, Sender};
 
 /// Rounds between two looks at clock, signals and progress.
 const ROUNDS_PER_TICK: u32 = 64;
@@ -29,23 +28,26 @@ pub(super) fn run(
     interrupted: &AtomicBool,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
-    let start_ns = fabric.server.now().ns();
+    let start_ns = fabric.server.worker.now().ns();
     let mut tally = Tally::new(plan, interrupted, progress, start_ns);
     let cores = cores_for(plan);
+    if let ([core], false) = (&cores[..], plan.cores.is_empty()) {
+        pin(*core).map_err(|error| Failure::environment(error.to_string()))?;
+    }
     let driven = match cores.len() {
         0 | 1 => run_inline(&mut fabric, &mut tally),
         _ => run_split(eal, &mut fabric, &cores, &mut tally),
     };
-    let end_ns = fabric.server.now().ns();
+    let end_ns = fabric.server.worker.now().ns();
     let net = net_counters(&fabric.clients, &fabric.switch, &fabric.server);
     driven.map_err(|failure| explained(failure, plan, net))?;
     let done = completed(&fabric.clients);
     let threads = u32::try_from(cores.len().max(1)).unwrap_or(u32::MAX);
     let mut outcome = Outcome { net, ..tally.outcome(plan, end_ns, done, threads) };
-    let clock = *fabric.server.clock();
+    let clock = *fabric.server.worker.clock();
     // A user who stops waits for the comparison of a small run, and not for that of a large one.
     let enough = || interrupted.load(Ordering::Relaxed) && clock.now_ns() >= end_ns + COMPARED_NS;
-    outcome.verification = verify(&mut fabric.clients, done, &enough);
+    outcome.verification = verify(&mut fabric, done, &enough)?;
     outcome.interrupted |= interrupted.load(Ordering::Relaxed);
     outcome.notes = std::mem::take(&mut fabric.notes);
     if done > 0 && outcome.verification == Verification::NotChecked {
@@ -57,35 +59,35 @@ pub(super) fn run(
     Ok(outcome)
 }
 
-/// Cores for `--threads split`, three at most; none for one thread wherever the system puts it.
+/// Cores for `--threads split`, three at most; for one thread the one asked for, or wherever the system puts it.
 fn cores_for(plan: &Plan) -> Vec<usize> {
     match plan.threads {
-        Threads::Inline => Vec::new(),
-        Threads::Split => available_cores().iter().copied().take(3).collect(),
+        Threads::Split if plan.cores.is_empty() => available_cores().iter().copied().take(3).collect(),
+        Threads::Split | Threads::Inline => plan.cores.clone(),
     }
 }
 
-fn completed(clients: &[Client<'_>]) -> u64 {
-    clients.iter().map(Client::completed).sum()
+fn completed(clients: &[Sender<'_>]) -> u64 {
+    clients.iter().map(Sender::completed).sum()
 }
 
 /// Time for the comparison once the user has stopped the run, in nanoseconds.
 const COMPARED_NS: u64 = 500_000_000;
 
-fn verify(clients: &mut [Client<'_>], done: u64, enough: &impl Fn() -> bool) -> Verification {
+fn verify(fabric: &mut Fabric<'_>, done: u64, enough: &impl Fn() -> bool) -> Result<Verification, Failure> {
     if done == 0 {
-        return Verification::NotChecked;
+        return Ok(Verification::NotChecked);
     }
-    for client in clients {
-        let verification = match client.mismatch() {
-            Some(mismatch) => Verification::Failed(mismatch),
-            None => client.verify(enough),
-        };
+    fabric.server.collect()?;
+    for (client, number) in fabric.clients.iter_mut().zip(1..) {
+        let counts = client.counts();
+        let received = fabric.server.check_counts(number, &counts);
+        let verification = received.and(|| client.verify(enough));
         if verification != Verification::Passed {
-            return verification;
+            return Ok(verification);
         }
     }
-    Verification::Passed
+    Ok(Verification::Passed)
 }
 
 /// A failure with what the network had counted, and the cause that this suggests.
@@ -98,17 +100,17 @@ fn explained(failure: Failure, plan: &Plan, net: NetCounters) -> Failure {
 fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Failure> {
     let Fabric { clients, switch, server, .. } = fabric;
     let mut rounds = 0u32;
-    while !clients.iter().all(Client::is_done) {
+    while !clients.iter().all(Sender::is_done) {
         for client in clients.iter_mut() {
             client.poll()?;
         }
         switch.poll();
-        poll_server(server, clients.len());
+        poll_server(server, clients.len())?;
         rounds = rounds.wrapping_add(1);
         if rounds.is_multiple_of(ROUNDS_PER_TICK) {
-            match tally.tick(server.now().ns(), completed(clients)) {
+            match tally.tick(server.worker.now().ns(), completed(clients)) {
                 Next::GoOn => {}
-                Next::Finish => clients.iter_mut().for_each(Client::stop),
+                Next::Finish => clients.iter_mut().for_each(Sender::stop),
                 Next::Leave => return Ok(()),
             }
         }
@@ -117,12 +119,13 @@ fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Fail
 }
 
 /// The server hears all clients, so it may take as many bursts as they sent.
-fn poll_server(server: &mut Worker, bursts: usize) {
+fn poll_server(server: &mut Receiver, bursts: usize) -> Result<(), Failure> {
     for _ in 0..bursts {
-        if server.poll() < MbufBatch::CAPACITY {
-            return;
+        if server.poll()? < MbufBatch::CAPACITY {
+            break;
         }
     }
+    Ok(())
 }
 
 /// What the threads tell each other.
@@ -155,7 +158,7 @@ fn run_split(
     tally: &mut Tally<'_>,
 ) -> Result<(), Failure> {
     let Fabric { clients, switch, server, .. } = fabric;
-    let clock = *server.clock();
+    let clock = *server.worker.clock();
     let signals = &Signals::default();
     std::thread::scope(|scope| {
         let _ends = EndsRun(signals);
@@ -164,6 +167,7 @@ fn run_split(
         let rest = if let [_, second, third] = *cores {
             let poll = move || {
                 switch.poll();
+                Ok(())
             };
             let switch = spawn(scope, move || on_core(eal, second, signals, || until_ended(signals, poll)))?;
             let poll = move || poll_server(server, 1);
@@ -172,7 +176,7 @@ fn run_split(
         } else {
             let poll = move || {
                 switch.poll();
-                poll_server(server, 1);
+                poll_server(server, 1)
             };
             vec![spawn(scope, move || on_core(eal, cores[1], signals, || until_ended(signals, poll)))?]
         };
@@ -225,9 +229,9 @@ fn on_core(
     body()
 }
 
-fn run_clients(clients: &mut [Client<'_>], signals: &Signals) -> Result<(), Failure> {
+fn run_clients(clients: &mut [Sender<'_>], signals: &Signals) -> Result<(), Failure> {
     let mut rounds = 0u32;
-    while !clients.iter().all(Client::is_done) {
+    while !clients.iter().all(Sender::is_done) {
         for client in clients.iter_mut() {
             client.poll()?;
         }
@@ -235,7 +239,7 @@ fn run_clients(clients: &mut [Client<'_>], signals: &Signals) -> Result<(), Fail
         if rounds.is_multiple_of(ROUNDS_PER_TICK) {
             signals.completed.store(completed(clients), Ordering::Relaxed);
             if signals.stop.load(Ordering::Relaxed) {
-                clients.iter_mut().for_each(Client::stop);
+                clients.iter_mut().for_each(Sender::stop);
             }
             if signals.leave.load(Ordering::Relaxed) {
                 return Ok(());
@@ -245,9 +249,9 @@ fn run_clients(clients: &mut [Client<'_>], signals: &Signals) -> Result<(), Fail
     Ok(())
 }
 
-fn until_ended(signals: &Signals, mut poll: impl FnMut()) -> Result<(), Failure> {
+fn until_ended(signals: &Signals, mut poll: impl FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
     while !signals.ended.load(Ordering::Acquire) {
-        poll();
+        poll()?;
     }
     Ok(())
 }
@@ -262,7 +266,14 @@ mod tests {
     fn others_end_after(body: impl Fn() + Sync) {
         let signals = Signals::default();
         std::thread::scope(|scope| {
-            let waiting = [(); 2].map(|()| scope.spawn(|| until_ended(&signals, std::thread::yield_now)));
+            let waiting = [(); 2].map(|()| {
+                scope.spawn(|| {
+                    until_ended(&signals, || {
+                        std::thread::yield_now();
+                        Ok(())
+                    })
+                })
+            });
             let failing = scope.spawn(|| {
                 catch_unwind(AssertUnwindSafe(|| {
                     let _ends = EndsRun(&signals);

@@ -2,30 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dcp::core::{
-    Access, CongestionControl, CqId, Endpoint, EndpointConfig, Mixer, MrAttr, PdId, Peer, QpConfig, QpId,
-};
-use dcp::dpdk::memory::{MemInfo, available_bytes};
-use dcp::dpdk::{
-    Clock, Eal, FabricConfig, HugePreference, Pool, PoolConfig, QueuePair, Region, create_links,
-};
-use dcp::wire::{HO_LEN, Ipv4Addr, MacAddr, Msn, PKey, Ssn};
+use dcp::core::{CqId, Endpoint, EndpointConfig, Mixer, PdId, Peer, QpConfig, QpId};
+use dcp::dpdk::{Clock, Eal, FabricConfig, Pool, PoolConfig, QueuePair, create_links};
+use dcp::wire::{HO_LEN, Ipv4Addr, MacAddr, Msn, PKey, RegionKey, Ssn};
 use dcp::{Worker, WorkerConfig};
 use dcp_switch::Switch;
 use dcp_switch::pipeline::{FaultConfig, PipelineConfig, PortId, Probability, QUEUE_FRAMES_MAX};
 
-use super::client::{Client, Target};
-use super::layout::Layout;
 use crate::failure::Failure;
 use crate::plan::Plan;
+use crate::traffic::{
+    Content, Layout, Receiver, Sender, SenderParts, add_memory, check_memory, qp_config, server_qp_config,
+};
 
 /// Frames that each direction of a link holds.
 const RING_FRAMES: u32 = 1024;
-/// MSNs under way per queue pair at most.
-const WINDOW_MAX: u32 = 1 << 15;
-/// Address of the first byte of a registered region, the same for each.
-pub(super) const REGION_VA: u64 = 0x1000_0000_0000;
-
 /// Header and payload mbufs of one host.
 #[derive(Debug)]
 struct HostPools {
@@ -70,9 +61,9 @@ impl Pools {
 
 /// Everything that one run drives.
 pub(super) struct Fabric<'a> {
-    pub(super) clients: Vec<Client<'a>>,
+    pub(super) clients: Vec<Sender<'a>>,
     pub(super) switch: Switch,
-    pub(super) server: Worker,
+    pub(super) server: Receiver,
     pub(super) notes: Vec<String>,
 }
 
@@ -96,7 +87,7 @@ impl<'a> Fabric<'a> {
         let links = create_links(eal, config).map_err(|error| Failure::environment(error.to_string()))?;
         let (host_ends, switch_ends): (Vec<_>, Vec<_>) = links.into_iter().unzip();
         let layout = Layout::new(plan);
-        check_memory(layout, plan.clients())?;
+        check_memory(layout, 2 * u64::from(plan.clients()))?;
         let mut hosts = Vec::with_capacity(host_ends.len());
         for (number, (queues, pools)) in host_ends.into_iter().zip(&pools.0).enumerate() {
             hosts.push(make_host(number, queues, pools, clock, plan)?);
@@ -109,28 +100,13 @@ impl<'a> Fabric<'a> {
                 layout.depth
             ));
         }
-        let mut server = hosts.remove(0);
+        let mut served = Served { host: hosts.remove(0), lanes: Vec::new() };
         let clients = hosts
             .into_iter()
-            .map(|host| connect_client(host, &mut server, layout, plan, interrupted))
+            .map(|host| connect_client(host, &mut served, layout, plan, interrupted))
             .collect::<Result<_, _>>()?;
-        Ok(Self { clients, switch, server: server.worker, notes })
+        Ok(Self { clients, switch, server: served.receiver(plan)?, notes })
     }
-}
-
-/// Refuses buffers that the machine cannot hold, before the kernel's memory killer does.
-fn check_memory(layout: Layout, clients: u32) -> Result<(), Failure> {
-    let needed = (layout.bytes() as u64).saturating_mul(2 * u64::from(clients));
-    let available = available_bytes().saturating_add(MemInfo::read().huge_free_bytes());
-    if needed <= available {
-        return Ok(());
-    }
-    let message = format!(
-        "{} MiB of memory are needed for messages and {} are available",
-        needed >> 20,
-        available >> 20
-    );
-    Err(Failure::environment(message).with_hint("use a smaller --size, fewer --qp or fewer --hosts"))
 }
 
 fn make_host(
@@ -150,10 +126,14 @@ fn make_host(
     let mut endpoint = Endpoint::new(config);
     let pd = endpoint.create_pd();
     // Every outstanding message can complete between two polls.
-    let depth = if number == 0 { 1 } else { plan.qps as usize * plan.tx_depth as usize };
+    let (depth, option) = match number {
+        0 if !plan.op.takes_receives() => (1, ""),
+        0 => (plan.total_qps() * u64::from(plan.rx_depth), "--qp times --rx-depth"),
+        _ => (u64::from(plan.qps) * u64::from(plan.tx_depth), "--qp times --tx-depth"),
+    };
     let cq = endpoint
-        .create_cq(depth)
-        .map_err(|error| Failure::usage(format!("--qp times --tx-depth: {error}")))?;
+        .create_cq(usize::try_from(depth).unwrap_or(usize::MAX))
+        .map_err(|error| Failure::usage(format!("{option}: {error}")))?;
     let worker = Worker::new(WorkerConfig {
         endpoint,
         queues,
@@ -205,33 +185,40 @@ fn mac_of(host: &Host) -> MacAddr {
     host.worker.endpoint().config().mac
 }
 
-fn qp_config(host: &Host, plan: &Plan, depth: u64) -> QpConfig {
-    let depth = u32::try_from(depth).unwrap_or(u32::MAX);
-    QpConfig {
-        send_depth: depth,
-        mtu: plan.mtu,
-        window: depth.next_power_of_two().min(WINDOW_MAX),
-        timeout_exponent: plan.qp_timeout,
-        retry_cnt: plan.retry_cnt,
-        start_msn: Msn::ZERO,
-        cc: CongestionControl::Window { bytes: u32::try_from(plan.window_bytes).unwrap_or(u32::MAX) },
-        ..QpConfig::new(host.pd, host.cq)
+/// The server with its receives, and the memory that clients reach.
+struct Served {
+    host: Host,
+    /// By queue pair, in the order they were made in.
+    lanes: Vec<(QpId, (u32, usize), Content, RegionKey)>,
+}
+
+impl Served {
+    fn receiver(self, plan: &Plan) -> Result<Receiver, Failure> {
+        let mut receiver = Receiver::new(self.host.worker, self.host.cq, plan);
+        for (qp, whose, content, lkey) in self.lanes {
+            receiver.add(qp, whose, content, lkey)?;
+        }
+        Ok(receiver)
     }
 }
 
 /// Memory, registration and queue pairs of one client, at both ends.
 fn connect_client<'a>(
     mut host: Host,
-    server: &mut Host,
+    served: &mut Served,
     layout: Layout,
     plan: &Plan,
     interrupted: &'a AtomicBool,
-) -> Result<Client<'a>, Failure> {
-    let (source, source_key) = add_memory(&mut host, layout, Access::default(), interrupted)?;
-    let remote = Access { remote_write: true, ..Access::default() };
-    let (target, target_key) = add_memory(server, layout, remote, interrupted)?;
-    let config = qp_config(&host, plan, layout.depth);
-    let server_config = QpConfig { send_depth: 1, ..qp_config(server, plan, layout.depth) };
+) -> Result<Sender<'a>, Failure> {
+    let server = &mut served.host;
+    let content = Content::new(plan, layout, host.number);
+    let memory = add_memory(&mut host.worker, host.pd, layout, plan.op.client_access(), interrupted)?;
+    let target = add_memory(&mut server.worker, server.pd, layout, plan.op.server_access(), interrupted)?;
+    if !content.prepare_server(&target.region, &|| interrupted.load(Ordering::Relaxed)) {
+        return Err(Failure::interrupted());
+    }
+    let config = qp_config(plan, layout, host.pd, host.cq);
+    let server_config = server_qp_config(plan, layout, server.pd, server.cq);
     let mut qps = Vec::with_capacity(plan.qps as usize);
     for index in 0..plan.qps {
         let pkey = connection_key(plan.seed, host.number, index);
@@ -239,56 +226,26 @@ fn connect_client<'a>(
         let remote = create_qp(server, server_config)?;
         connect(&mut host, local, server, remote, pkey)?;
         connect(server, remote, &host, local, pkey)?;
+        served.lanes.push((remote, (host.number, index as usize), content, target.keys.lkey));
         qps.push(local);
     }
-    let target = Target { region: target, rkey: target_key.rkey };
-    let client = Client::new(
-        host.worker,
-        host.cq,
-        host.number,
+    let parts = SenderParts {
+        worker: host.worker,
+        cq: host.cq,
+        number: host.number,
         qps,
-        super::client::Source { region: source, lkey: source_key.lkey },
-        target,
-        layout,
-        plan,
-        interrupted,
-    );
-    client.fill_slots()?;
-    Ok(client)
+        memory,
+        rkey: target.keys.rkey,
+        server: Some(target.region),
+        content,
+    };
+    Sender::new(parts, plan, interrupted)
 }
 
 /// Any key will do inside one process, where no stale peer can be.
 fn connection_key(seed: u64, host: u32, index: u32) -> PKey {
     let [low, high, ..] = Mixer::mix(seed ^ u64::from(host) << 32 ^ u64::from(index)).to_le_bytes();
     PKey(u16::from_le_bytes([low, high]))
-}
-
-/// Bytes cleared between two looks at the wish to stop.
-const PART: usize = 4 << 20;
-
-fn add_memory(
-    host: &mut Host,
-    layout: Layout,
-    access: Access,
-    interrupted: &AtomicBool,
-) -> Result<(Region, dcp::core::MrKeys), Failure> {
-    let region = Region::alloc(layout.bytes(), HugePreference::Auto).map_err(|error| {
-        Failure::environment(error.to_string()).with_hint("use a smaller --size, fewer --qp or fewer --hosts")
-    })?;
-    // Pages appear now, not in the middle of the run.
-    for at in (0..layout.bytes()).step_by(PART) {
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(Failure::interrupted());
-        }
-        let len = PART.min(layout.bytes() - at);
-        region.fill(at as u64, len, 0).map_err(|error| Failure::environment(error.to_string()))?;
-    }
-    let id = host.worker.add_region(region.clone());
-    let attr =
-        MrAttr { pd: host.pd, region: id, offset: 0, va: REGION_VA, len: layout.bytes() as u64, access };
-    let keys =
-        host.worker.endpoint_mut().register(attr).map_err(|error| Failure::environment(error.to_string()))?;
-    Ok((region, keys))
 }
 
 fn create_qp(host: &mut Host, config: QpConfig) -> Result<QpId, Failure> {

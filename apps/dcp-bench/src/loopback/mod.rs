@@ -3,10 +3,8 @@
 //! Every host and every switch port is a queue pair of a net_ring device. [`Loop`] starts DPDK; each
 //! [`Loop::run`] builds a fabric, drives it until the plan is done, checks the data and takes it apart again.
 
-mod client;
 mod drive;
 mod fabric;
-mod layout;
 mod tally;
 
 use std::sync::atomic::AtomicBool;

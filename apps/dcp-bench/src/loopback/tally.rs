@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use dcp_switch::Switch;
 
-use super::client::Client;
 use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Length, Plan};
 use crate::progress::Progress;
-use dcp::Worker;
+use crate::traffic::{Receiver, Sender};
 
 /// Least time between two samples of the rate, in nanoseconds.
 const SAMPLE_NS: u64 = 5_000_000;
@@ -123,23 +122,17 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// What endpoints and switch counted.
-pub(super) fn net_counters(clients: &[Client<'_>], switch: &Switch, server: &Worker) -> NetCounters {
+pub(super) fn net_counters(clients: &[Sender<'_>], switch: &Switch, server: &Receiver) -> NetCounters {
     let totals = switch.pipeline().totals();
     let ho_lost = totals.egress.ho_lost();
     let mut net = NetCounters {
         trimmed: totals.egress.trimmed,
-        ho_lost: ho_lost + server.counters().bounces_lost,
+        ho_lost,
         dropped: totals.ingress.drops.total() + totals.egress.drops.total() - ho_lost,
-        duplicates: server.endpoint().counters().duplicates(),
         ..NetCounters::default()
     };
-    for client in clients {
-        let counters = client.worker.endpoint().counters();
-        net.data_packets += counters.data_packets;
-        net.retransmitted += counters.retransmitted;
-        net.ho_returned += counters.ho_returned;
-        net.timeouts += counters.timeouts + counters.window_timeouts;
-    }
+    net.add(&NetCounters::of(&server.worker));
+    clients.iter().for_each(|client| net.add(&NetCounters::of(&client.worker)));
     net
 }
 

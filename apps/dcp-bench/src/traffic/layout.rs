@@ -11,18 +11,18 @@ const SEPARATE_BYTES: u64 = 1 << 30;
 
 /// Buffers of one client: `slots` for each queue pair, used in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Layout {
-    pub(super) size: usize,
+pub(crate) struct Layout {
+    pub(crate) size: usize,
     stride: usize,
-    pub(super) slots: u64,
-    qps: usize,
+    pub(crate) slots: u64,
+    pub(crate) qps: usize,
     /// Messages that a queue pair may have outstanding.
-    pub(super) depth: u64,
+    pub(crate) depth: u64,
 }
 
 impl Layout {
     /// With `--verify`, every message under way has its own buffer, and the depth shrinks if memory would not do.
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
         let size = usize::try_from(plan.size).unwrap_or(usize::MAX);
         let stride = size.next_multiple_of(GUARD) + GUARD;
         let per_slot = stride as u64 * u64::from(plan.qps);
@@ -33,14 +33,20 @@ impl Layout {
         Self { size, stride, slots, qps: plan.qps as usize, depth }
     }
 
+    /// Bytes of a message, as work requests count them.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.size).unwrap_or(u32::MAX)
+    }
+
     /// Bytes of all buffers.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.stride * self.qps * usize::try_from(self.slots).unwrap_or(usize::MAX)
     }
 
     /// Offset of the buffer of message `index` on queue pair `qp`.
     #[inline]
-    pub(super) fn offset(&self, qp: usize, index: u64) -> u64 {
+    pub(crate) fn offset(&self, qp: usize, index: u64) -> u64 {
         let slot = qp as u64 * self.slots + index % self.slots;
         slot * self.stride as u64
     }

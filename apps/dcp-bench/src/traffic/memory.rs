@@ -1,0 +1,93 @@
+//! Memory of one side, and queue pairs that use it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dcp::Worker;
+use dcp::core::{Access, CongestionControl, CqId, MrAttr, MrKeys, PdId, QpConfig};
+use dcp::dpdk::memory::{MemInfo, available_bytes};
+use dcp::dpdk::{HugePreference, Region};
+use dcp::wire::Msn;
+
+use super::layout::Layout;
+use crate::failure::Failure;
+use crate::plan::Plan;
+
+/// Address of the first byte of a registered region, the same for each.
+pub(crate) const REGION_VA: u64 = 0x1000_0000_0000;
+/// MSNs under way per queue pair at most.
+const WINDOW_MAX: u32 = 1 << 15;
+/// Bytes cleared between two looks at the wish to stop.
+const PART: usize = 4 << 20;
+const SMALLER: &str = "use a smaller --size, fewer --qp or fewer --hosts";
+
+/// Registered memory.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) region: Region,
+    pub(crate) keys: MrKeys,
+}
+
+/// Refuses buffers that the machine cannot hold, before the kernel's memory killer does. `copies`: as many of the layout.
+pub(crate) fn check_memory(layout: Layout, copies: u64) -> Result<(), Failure> {
+    let needed = (layout.bytes() as u64).saturating_mul(copies);
+    let available = available_bytes().saturating_add(MemInfo::read().huge_free_bytes());
+    if needed <= available {
+        return Ok(());
+    }
+    let message = format!(
+        "{} MiB of memory are needed for messages and {} are available",
+        needed >> 20,
+        available >> 20
+    );
+    Err(Failure::environment(message).with_hint(SMALLER))
+}
+
+/// Memory for a layout, cleared and registered.
+pub(crate) fn add_memory(
+    worker: &mut Worker,
+    pd: PdId,
+    layout: Layout,
+    access: Access,
+    interrupted: &AtomicBool,
+) -> Result<Memory, Failure> {
+    let region = Region::alloc(layout.bytes(), HugePreference::Auto)
+        .map_err(|error| Failure::environment(error.to_string()).with_hint(SMALLER))?;
+    // Pages appear now, not in the middle of the run.
+    for at in (0..layout.bytes()).step_by(PART) {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Failure::interrupted());
+        }
+        let len = PART.min(layout.bytes() - at);
+        region.fill(at as u64, len, 0).map_err(|error| Failure::environment(error.to_string()))?;
+    }
+    let id = worker.add_region(region.clone());
+    let attr = MrAttr { pd, region: id, offset: 0, va: REGION_VA, len: layout.bytes() as u64, access };
+    let keys =
+        worker.endpoint_mut().register(attr).map_err(|error| Failure::environment(error.to_string()))?;
+    Ok(Memory { region, keys })
+}
+
+/// A client's queue pairs.
+pub(crate) fn qp_config(plan: &Plan, layout: Layout, pd: PdId, cq: CqId) -> QpConfig {
+    let depth = u32::try_from(layout.depth).unwrap_or(u32::MAX);
+    QpConfig {
+        send_depth: depth,
+        recv_depth: 1,
+        mtu: plan.mtu,
+        // Half of it can be unanswered at once.
+        window: depth.next_power_of_two().clamp(2, WINDOW_MAX),
+        timeout_exponent: plan.qp_timeout,
+        retry_cnt: plan.retry_cnt,
+        rnr_retry: plan.rnr_retry,
+        icrc: plan.icrc,
+        start_msn: Msn::ZERO,
+        cc: CongestionControl::Window { bytes: u32::try_from(plan.window_bytes).unwrap_or(u32::MAX) },
+        ..QpConfig::new(pd, cq)
+    }
+}
+
+/// A server's queue pairs.
+pub(crate) fn server_qp_config(plan: &Plan, layout: Layout, pd: PdId, cq: CqId) -> QpConfig {
+    let recv_depth = if plan.op.takes_receives() { plan.rx_depth } else { 1 };
+    QpConfig { send_depth: 1, recv_depth, ..qp_config(plan, layout, pd, cq) }
+}

@@ -1,0 +1,149 @@
+//! The server: drives its worker, keeps receives posted where the operation takes them, and counts what came.
+
+use dcp::Worker;
+use dcp::core::{Completion, CqId, QpId, RecvRequest, Sge, Status};
+use dcp::wire::RegionKey;
+
+use super::content::{Content, Count};
+use super::memory::REGION_VA;
+use super::sender::BLANK;
+use crate::failure::{self, Failure};
+use crate::op::immediate;
+use crate::outcome::Verification;
+use crate::plan::Plan;
+
+/// Completions taken at a time.
+const COMPLETIONS: usize = 64;
+
+/// One queue pair's receives.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    content: Content,
+    /// Number of the client.
+    client: u32,
+    /// The queue pair's number among the client's.
+    flow: usize,
+    lkey: RegionKey,
+    posted: u64,
+    received: u64,
+}
+
+/// A server and what it received.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) worker: Worker,
+    cq: CqId,
+    /// Receives of a queue pair that are posted at any time; 0 where messages take none.
+    depth: u64,
+    /// By queue pair.
+    lanes: Vec<Lane>,
+    received: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(worker: Worker, cq: CqId, plan: &Plan) -> Self {
+        let depth = if plan.op.takes_receives() { u64::from(plan.rx_depth) } else { 0 };
+        Self { worker, cq, depth, lanes: Vec::new(), received: 0 }
+    }
+
+    /// Takes over the next queue pair, one that receives can be posted to, and posts them.
+    ///
+    /// # Errors
+    /// A receive was not taken.
+    pub(crate) fn add(
+        &mut self,
+        qp: QpId,
+        (client, flow): (u32, usize),
+        content: Content,
+        lkey: RegionKey,
+    ) -> Result<(), Failure> {
+        assert_eq!(qp.index(), self.lanes.len(), "queue pairs are added in the order they were made in");
+        self.lanes.push(Lane { content, client, flow, lkey, posted: 0, received: 0 });
+        for _ in 0..self.depth {
+            self.post(qp)?;
+        }
+        Ok(())
+    }
+
+    /// One round: drive the worker, collect. Returns the frames received and sent.
+    ///
+    /// # Errors
+    /// A receive failed, or brought what was not sent.
+    pub(crate) fn poll(&mut self) -> Result<usize, Failure> {
+        let frames = self.worker.poll();
+        if self.depth > 0 {
+            self.collect()?;
+        }
+        Ok(frames)
+    }
+
+    /// Takes the completions that are there, and posts a receive for each.
+    ///
+    /// # Errors
+    /// A receive failed, or brought what was not sent.
+    pub(crate) fn collect(&mut self) -> Result<(), Failure> {
+        let mut batch = [BLANK; COMPLETIONS];
+        loop {
+            let count = self.worker.endpoint_mut().poll_completions(self.cq, &mut batch);
+            for completion in &batch[..count] {
+                self.complete(completion)?;
+            }
+            if count < COMPLETIONS {
+                return Ok(());
+            }
+        }
+    }
+
+    fn complete(&mut self, completion: &Completion) -> Result<(), Failure> {
+        let lane = &mut self.lanes[completion.qp.index()];
+        let number = lane.received;
+        let whose = format_args!("message {number} on queue pair {} of client {}", lane.flow, lane.client);
+        if completion.status != Status::Success {
+            let status = completion.status;
+            return Err(Failure::transfer(format!("the receive for {whose} failed"))
+                .with_status(failure::Status { name: status.name(), number: status as u32 }));
+        }
+        let expected = lane.content.op.has_immediate().then(|| immediate(number));
+        if completion.byte_len != lane.content.layout.len() || completion.imm != expected {
+            let (len, imm) = (completion.byte_len, completion.imm);
+            return Err(Failure::transfer(format!(
+                "the data arrived wrong: {whose} came with {len} bytes and {imm:?}, not with {} and {expected:?}",
+                lane.content.layout.len()
+            )));
+        }
+        lane.received += 1;
+        self.received += 1;
+        self.post(completion.qp)
+    }
+
+    fn post(&mut self, qp: QpId) -> Result<(), Failure> {
+        let lane = &mut self.lanes[qp.index()];
+        let layout = lane.content.layout;
+        let buffer =
+            Sge { va: REGION_VA + layout.offset(lane.flow, lane.posted), len: layout.len(), lkey: lane.lkey };
+        let sges: &[Sge] = if lane.content.op.fills_receives() { &[buffer] } else { &[] };
+        let request = RecvRequest { wr_id: lane.posted, sges };
+        let posted = self.worker.endpoint_mut().post_recv(qp, &request);
+        posted.map_err(|error| Failure::transfer(error.to_string()))?;
+        lane.posted += 1;
+        Ok(())
+    }
+
+    /// Whether as many messages came from a client as it says it sent.
+    pub(crate) fn check_counts(&self, client: u32, counts: &[Count]) -> Verification {
+        if self.depth == 0 {
+            return Verification::Passed;
+        }
+        let missing =
+            self.lanes.iter().filter(|lane| lane.client == client).find(|lane| {
+                !(counts[lane.flow].completed..=counts[lane.flow].posted).contains(&lane.received)
+            });
+        match missing {
+            None => Verification::Passed,
+            Some(Lane { flow, received, .. }) => Verification::Failed(format!(
+                "client {client}, queue pair {flow}: the server received {received} messages of {} that completed",
+                counts[*flow].completed
+            )),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! One client: posts messages on its queue pairs, collects completions, checks data.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dcp::Worker;
+use dcp::core::{Completion, CqId, Operation, PostError, QpId, Remote, SendRequest, Sge, Status};
+use dcp::dpdk::Region;
+use dcp::wire::RegionKey;
+
+use super::content::{Content, Count};
+use super::memory::{Memory, REGION_VA};
+use crate::failure::{self, Failure};
+use crate::hint;
+use crate::outcome::Verification;
+use crate::plan::{Length, Plan};
+
+/// Completions taken at a time.
+const COMPLETIONS: usize = 64;
+/// What a completion is before it is there.
+pub(super) const BLANK: Completion = Completion {
+    wr_id: 0,
+    qp: QpId(0),
+    status: Status::Success,
+    operation: Operation::Write,
+    byte_len: 0,
+    imm: None,
+    solicited: false,
+};
+
+/// One queue pair's part of the run.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    qp: QpId,
+    posted: u64,
+    completed: u64,
+    /// Messages whose buffers may be used again.
+    free: u64,
+    /// Whether the last message posted asks for a completion.
+    settled: bool,
+}
+
+/// What a sender is made of.
+#[derive(Debug)]
+pub(crate) struct SenderParts {
+    pub(crate) worker: Worker,
+    pub(crate) cq: CqId,
+    /// Number of the client.
+    pub(crate) number: u32,
+    pub(crate) qps: Vec<QpId>,
+    /// The client's memory.
+    pub(crate) memory: Memory,
+    /// Key of the server's memory.
+    pub(crate) rkey: RegionKey,
+    /// The server's memory, if it is in this process.
+    pub(crate) server: Option<Region>,
+    pub(crate) content: Content,
+}
+
+/// A client and its traffic.
+#[derive(Debug)]
+pub(crate) struct Sender<'a> {
+    pub(crate) worker: Worker,
+    cq: CqId,
+    number: u32,
+    flows: Vec<Flow>,
+    /// Flows that may have room for another message.
+    open: Vec<usize>,
+    memory: Memory,
+    rkey: RegionKey,
+    server: Option<Region>,
+    content: Content,
+    /// Messages per queue pair; `u64::MAX` while time limits the run.
+    limit: u64,
+    /// No more messages than needed to end.
+    stopping: bool,
+    cq_mod: u64,
+    completed: u64,
+    unfinished: usize,
+    mismatch: Option<String>,
+    /// Whether the user has stopped the run: nothing long is begun or gone on with then.
+    interrupted: &'a AtomicBool,
+}
+
+impl<'a> Sender<'a> {
+    /// A client whose queue pairs are connected or about to be. Fills its buffers.
+    ///
+    /// # Errors
+    /// The user stopped it.
+    pub(crate) fn new(parts: SenderParts, plan: &Plan, interrupted: &'a AtomicBool) -> Result<Self, Failure> {
+        let SenderParts { worker, cq, number, qps, memory, rkey, server, content } = parts;
+        let blank = |qp| Flow { qp, posted: 0, completed: 0, free: 0, settled: true };
+        let flows: Vec<_> = qps.into_iter().map(blank).collect();
+        if !content.prepare_client(&memory.region, &|| interrupted.load(Ordering::Relaxed)) {
+            return Err(Failure::interrupted());
+        }
+        Ok(Self {
+            worker,
+            cq,
+            number,
+            open: (0..flows.len()).collect(),
+            unfinished: flows.len(),
+            flows,
+            memory,
+            rkey,
+            server,
+            content,
+            limit: match plan.length {
+                Length::Iterations(count) => count.get(),
+                Length::Duration(_) => u64::MAX,
+            },
+            stopping: false,
+            cq_mod: if plan.verify_each { 1 } else { u64::from(plan.cq_mod).min(content.layout.depth) },
+            completed: 0,
+            mismatch: None,
+            interrupted,
+        })
+    }
+
+    /// One round: post, drive the worker, collect.
+    ///
+    /// # Errors
+    /// A message failed.
+    pub(crate) fn poll(&mut self) -> Result<(), Failure> {
+        while let Some(flow) = self.open.pop() {
+            self.post(flow)?;
+        }
+        self.worker.poll();
+        self.collect()
+    }
+
+    /// Ends the run early: what is under way is finished, nothing else is begun.
+    pub(crate) fn stop(&mut self) {
+        if !self.stopping {
+            self.stopping = true;
+            self.open = (0..self.flows.len()).collect();
+            self.unfinished = self.flows.iter().filter(|flow| flow.posted > flow.completed).count();
+        }
+    }
+
+    /// Whether every message has completed.
+    pub(crate) fn is_done(&self) -> bool {
+        self.unfinished == 0
+    }
+
+    /// Messages completed on all queue pairs.
+    pub(crate) fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// How far each queue pair came.
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        let count = |flow: &Flow| Count { posted: flow.posted, completed: flow.completed, checked: 0 };
+        self.flows.iter().map(count).collect()
+    }
+
+    /// Whether the other process must compare messages before their buffers can be used again.
+    pub(crate) fn needs_checks(&self) -> bool {
+        self.content.each && !self.content.op.is_answered() && self.server.is_none()
+    }
+
+    fn post(&mut self, index: usize) -> Result<(), Failure> {
+        loop {
+            let flow = self.flows[index];
+            let full = flow.posted - flow.free >= self.content.layout.depth;
+            let enough = if self.stopping { flow.settled } else { flow.posted >= self.limit };
+            if full || enough {
+                return Ok(());
+            }
+            let stopped = || self.interrupted.load(Ordering::Relaxed);
+            let region = &self.memory.region;
+            if self.content.each && !self.content.prepare_message(region, index, flow.posted, &stopped) {
+                return Ok(());
+            }
+            self.post_one(index)?;
+        }
+    }
+
+    fn post_one(&mut self, index: usize) -> Result<(), Failure> {
+        let flow = &mut self.flows[index];
+        let number = flow.posted;
+        let (content, local) = (&self.content, self.content.layout.offset(index, number));
+        let last = number + 1 == self.limit || self.stopping;
+        let signalled = last || (number + 1).is_multiple_of(self.cq_mod);
+        let remote = Remote { va: REGION_VA + content.remote_offset(index, number), rkey: self.rkey };
+        let step = || (content.value(index, number), content.value(index, number + 1));
+        let request = SendRequest {
+            wr_id: number,
+            op: content.op.request(remote, number, step),
+            sges: &[Sge { va: REGION_VA + local, len: content.layout.len(), lkey: self.memory.keys.lkey }],
+            signalled,
+            solicited: false,
+            fence: false,
+        };
+        match self.worker.endpoint_mut().post_send(flow.qp, &request) {
+            Ok(()) => {
+                flow.posted += 1;
+                flow.settled = signalled;
+                Ok(())
+            }
+            Err(error @ PostError::QueueFull { .. }) => {
+                unreachable!("the depth is counted here: {error}")
+            }
+            Err(error) => Err(Failure::transfer(error.to_string())),
+        }
+    }
+
+    fn collect(&mut self) -> Result<(), Failure> {
+        let mut batch = [BLANK; COMPLETIONS];
+        // What was only flushed does not tell why; the request that failed is among the others.
+        let mut flushed = None;
+        loop {
+            let count = self.worker.endpoint_mut().poll_completions(self.cq, &mut batch);
+            for completion in &batch[..count] {
+                match completion.status {
+                    Status::Success => self.complete(completion),
+                    Status::Flushed if flushed.is_none() => flushed = Some(*completion),
+                    Status::Flushed => {}
+                    _ => return Err(self.failed(completion)),
+                }
+            }
+            if count < COMPLETIONS {
+                return flushed.map_or(Ok(()), |completion| Err(self.failed(&completion)));
+            }
+        }
+    }
+
+    fn complete(&mut self, completion: &Completion) {
+        let index = completion.qp.index();
+        if self.content.each && self.mismatch.is_none() {
+            self.check_completed(index, completion.wr_id);
+        }
+        let waits = self.needs_checks();
+        let flow = &mut self.flows[index];
+        self.completed += completion.wr_id + 1 - flow.completed;
+        flow.completed = completion.wr_id + 1;
+        if !waits {
+            flow.free = flow.completed;
+        }
+        let ended = if self.stopping { flow.settled } else { flow.posted == self.limit };
+        if ended && flow.completed == flow.posted {
+            self.unfinished -= 1;
+        } else {
+            self.open.push(index);
+        }
+    }
+
+    fn check_completed(&mut self, index: usize, number: u64) {
+        let here = self.content.op.is_answered().then_some(&self.memory.region);
+        let Some(region) = here.or(self.server.as_ref()) else { return };
+        let stopped = || self.interrupted.load(Ordering::Relaxed);
+        if let Verification::Failed(mismatch) = self.content.check(region, index, number, &stopped) {
+            self.mismatch = Some(mismatch);
+        }
+    }
+
+    fn failed(&self, completion: &Completion) -> Failure {
+        let status = completion.status;
+        let qpn = self.worker.endpoint().qpn(completion.qp).get();
+        let message = format!(
+            "message {} on queue pair {qpn} of client {} to the server ({}) failed",
+            completion.wr_id,
+            self.number,
+            self.worker.endpoint().peer(completion.qp).map_or_else(String::new, |peer| peer.ip.to_string()),
+        );
+        let number = failure::Status { name: status.name(), number: status as u32 };
+        let failure = Failure::transfer(message).with_status(number);
+        match status {
+            // The counters of all hosts and of the switch tell.
+            Status::RetryExceeded => failure,
+            Status::RnrRetryExceeded => failure.with_hint(
+                "the server had no receive posted in time: raise --rx-depth there, or --rnr-retry",
+            ),
+            Status::RemoteAccess => failure.with_hint("the server refused the access to its memory"),
+            _ => failure.with_hint(hint::TRANSPORT),
+        }
+    }
+
+    /// Compares what completed messages left in the memory that this process sees, as long as it is not `enough`.
+    pub(crate) fn verify(&mut self, enough: &impl Fn() -> bool) -> Verification {
+        if let Some(mismatch) = self.mismatch.take() {
+            return Verification::Failed(mismatch);
+        }
+        let counts = self.counts();
+        let here = self.content.check_client(&self.memory.region, &counts, enough);
+        match &self.server {
+            Some(region) => here.and(|| self.content.check_server(region, &counts, enough)),
+            None => here,
+        }
+    }
+}
