@@ -15,4 +15,4 @@ pub use capture::{Capture, CaptureFile, CapturePoint};
 pub use dcp_pipeline as pipeline;
 pub use frame::MbufFrame;
 pub use pcap::{PcapWriter, SNAP_LEN};
-pub use switch::{Stopped, Switch, SwitchCounters};
+pub use switch::{DeviceCounters, Stopped, Switch, SwitchCounters};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dcp_pipeline::{ConfigError, LinkRate, Pipeline, PipelineConfig, PortId};
+use dcp_pipeline::{ConfigError, Direction, LinkRate, Pipeline, PipelineConfig, PortId};
 use dpdk_ffi::{Clock, MbufBatch, QueuePair};
 
 use crate::arrival::ArrivingLink;
@@ -19,8 +19,21 @@ pub struct SwitchCounters {
     pub received: u64,
     /// Frames sent.
     pub sent: u64,
-    /// Frames that the pipeline let go and no device took before the switch stopped.
+    /// Frames that the pipeline let go and no device took before its link was down or the switch stopped.
     pub discarded: u64,
+}
+
+/// What the device of one port did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DeviceCounters {
+    /// Frames it gave.
+    pub received: u64,
+    /// Frames it took.
+    pub sent: u64,
+    /// Frames that the pipeline let go and it did not take before its link was down or the switch stopped.
+    pub discarded: u64,
+    /// Frames that it has not taken yet.
+    pub waiting: usize,
 }
 
 /// What became of the frames that were in a switch when it was stopped.
@@ -39,7 +52,6 @@ pub struct Switch {
     ports: Vec<Port>,
     clock: Clock,
     rx: MbufBatch,
-    counters: SwitchCounters,
 }
 
 #[derive(Debug)]
@@ -49,9 +61,22 @@ struct Port {
     arriving: Option<Box<ArrivingLink>>,
     /// Frames that the pipeline let go and the device has not taken yet.
     tx: MbufBatch,
+    counters: SwitchCounters,
 }
 
 impl Port {
+    fn new(queues: QueuePair) -> Self {
+        Self { queues, arriving: None, tx: MbufBatch::new(), counters: SwitchCounters::default() }
+    }
+
+    /// Drops what the device has not taken; how many frames.
+    fn discard(&mut self) -> u64 {
+        let frames = self.tx.len() as u64;
+        self.counters.discarded += frames;
+        self.tx.free_all();
+        frames
+    }
+
     #[inline]
     fn receive(&mut self, now: u64, batch: &mut MbufBatch) -> usize {
         match &mut self.arriving {
@@ -72,9 +97,8 @@ impl Switch {
     pub fn new(config: PipelineConfig, ports: Vec<QueuePair>, clock: Clock) -> Result<Self, ConfigError> {
         assert_eq!(usize::from(config.ports), ports.len(), "a queue pair per port");
         let pipeline = Pipeline::with_tap(config, Capture::default())?;
-        let ports =
-            ports.into_iter().map(|queues| Port { queues, arriving: None, tx: MbufBatch::new() }).collect();
-        Ok(Self { pipeline, ports, clock, rx: MbufBatch::new(), counters: SwitchCounters::default() })
+        let ports = ports.into_iter().map(Port::new).collect();
+        Ok(Self { pipeline, ports, clock, rx: MbufBatch::new() })
     }
 
     /// The pipeline, for its counters and notes.
@@ -121,9 +145,23 @@ impl Switch {
         self.ports[port.index()].arriving = arriving;
     }
 
-    /// Counters of the driver.
-    pub fn counters(&self) -> &SwitchCounters {
-        &self.counters
+    /// Counters of the driver, all ports together.
+    pub fn counters(&self) -> SwitchCounters {
+        self.ports.iter().fold(SwitchCounters::default(), |sum, port| SwitchCounters {
+            received: sum.received + port.counters.received,
+            sent: sum.sent + port.counters.sent,
+            discarded: sum.discarded + port.counters.discarded,
+        })
+    }
+
+    /// Counters of a port's device.
+    ///
+    /// # Panics
+    /// When there is no such port.
+    pub fn device_counters(&self, port: PortId) -> DeviceCounters {
+        let port = &self.ports[usize::from(port.0)];
+        let SwitchCounters { received, sent, discarded } = port.counters;
+        DeviceCounters { received, sent, discarded, waiting: port.tx.len() }
     }
 
     /// One round over all ports. Returns the frames received and sent.
@@ -135,11 +173,29 @@ impl Switch {
             let count = self.ports[index].receive(now, &mut self.rx);
             if count > 0 {
                 moved += count;
-                self.counters.received += count as u64;
+                self.ports[index].counters.received += count as u64;
                 moved += self.forward(now, index);
             }
         }
         moved + self.transmit(now)
+    }
+
+    /// The queues of every port in order, for what devices need done between rounds.
+    pub fn queues_mut(&mut self) -> impl Iterator<Item = &mut QueuePair> {
+        self.ports.iter_mut().map(|port| &mut port.queues)
+    }
+
+    /// Tells the switch that the link of a port is there, or is gone: then what waits for it is dropped, and who was
+    /// behind it forgotten, so that frames for them find their new place.
+    ///
+    /// # Panics
+    /// When there is no such port.
+    pub fn set_link(&mut self, port: PortId, is_up: bool) {
+        self.pipeline.set_link(port, Direction::Egress, is_up);
+        if !is_up {
+            self.pipeline.forget_macs(port);
+            self.ports[usize::from(port.0)].discard();
+        }
     }
 
     /// Receives no more, and sends what is in the switch: until it is empty, or for `limit_ns`. The rest is dropped. The
@@ -158,9 +214,7 @@ impl Switch {
             std::hint::spin_loop();
         }
         for port in &mut self.ports {
-            self.counters.discarded += port.tx.len() as u64;
-            stopped.dropped += port.tx.len() as u64;
-            port.tx.free_all();
+            stopped.dropped += port.discard();
         }
         stopped.dropped += self.pipeline.drain() as u64;
         stopped
@@ -192,9 +246,10 @@ impl Switch {
                 continue;
             }
             self.pipeline.poll_transmit(now, id, &mut BatchSink(&mut port.tx));
-            sent += port.queues.tx.burst(&mut port.tx);
+            let taken = port.queues.tx.burst(&mut port.tx);
+            port.counters.sent += taken as u64;
+            sent += taken;
         }
-        self.counters.sent += sent as u64;
         sent
     }
 }

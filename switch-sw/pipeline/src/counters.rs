@@ -128,6 +128,10 @@ pub struct EgressCounters {
     pub trimmed_forwarded: u64,
     /// Bytes of both, without FCS.
     pub forwarded_bytes: u64,
+    /// Frames among them that took the control queue; the others took the data queue.
+    pub control_forwarded: u64,
+    /// Bytes of those, without FCS.
+    pub control_forwarded_bytes: u64,
     /// Frames trimmed here, sent or not.
     pub trimmed: u64,
     /// Frames marked "congestion experienced", sent or not (S-6).
@@ -193,6 +197,8 @@ impl PortCounters {
         mine.forwarded += theirs.forwarded;
         mine.trimmed_forwarded += theirs.trimmed_forwarded;
         mine.forwarded_bytes += theirs.forwarded_bytes;
+        mine.control_forwarded += theirs.control_forwarded;
+        mine.control_forwarded_bytes += theirs.control_forwarded_bytes;
         mine.trimmed += theirs.trimmed;
         mine.marked += theirs.marked;
         mine.mark_refused += theirs.mark_refused;

@@ -92,6 +92,8 @@ impl<F: Frame> Egress<F> {
             let lost = self.clear();
             self.drop_frames(DropReason::LinkDown, lost as u64);
         }
+        // A link that only was down is as fast as any again.
+        self.faults = self.faults.take().filter(|faults| faults.is_active() || faults.has_counted());
     }
 
     /// A frame was routed here.
@@ -145,11 +147,11 @@ impl<F: Frame> Egress<F> {
             link.wake(now_ns);
         }
         let len = frame.len();
-        let entry = Entry { frame, len, trimmed: false };
+        let entry = Entry { frame, len, trimmed: false, control: false };
         match seen.tag {
             Tag::HeaderOnly => self.queue_header(entry),
             // Where it is full, an ACK is better off behind data than lost: one of them stands for whole messages.
-            Tag::Ack if self.acks_use_control_queue && self.has_control_room(len) => self.control.push(entry),
+            Tag::Ack if self.acks_use_control_queue && self.has_control_room(len) => self.push_control(entry),
             Tag::Data if handling == Handling::ForceTrim => self.trim(entry, seen),
             Tag::Data if handling == Handling::Routed && self.data_is_long() => self.trim(entry, seen),
             _ if self.data_is_long() => self.drop_frames(DropReason::DataQueueFull, 1),
@@ -240,9 +242,15 @@ impl<F: Frame> Egress<F> {
     }
 
     #[inline]
+    fn push_control(&mut self, mut entry: Entry<F>) {
+        entry.control = true;
+        self.control.push(entry);
+    }
+
+    #[inline]
     fn queue_header(&mut self, entry: Entry<F>) {
         if self.has_control_room(entry.len) {
-            self.control.push(entry);
+            self.push_control(entry);
         } else {
             self.drop_frames(DropReason::HeaderLost, 1);
         }

@@ -53,6 +53,11 @@ impl<F: Frame> FaultPoint<F> {
         self.is_down || self.injector.config().is_active() || !self.hold.is_empty()
     }
 
+    /// Whether it has something to tell.
+    pub(crate) fn has_counted(&self) -> bool {
+        self.counters != FaultCounters::default()
+    }
+
     pub(crate) fn held(&self) -> usize {
         self.hold.len()
     }

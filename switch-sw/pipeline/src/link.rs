@@ -242,7 +242,7 @@ mod tests {
         for (mbps, len) in [(1, 60), (3, 1514), (10_000, 60), (100_000, 1097), (10_000_000, 61)] {
             let mut link = Link::new(&LinkConfig { in_flight_frames_max: 1, ..rate(mbps) });
             for _ in 0..100_000 {
-                link.start(Entry { frame: (), len, trimmed: false });
+                link.start(Entry { frame: (), len, trimmed: false, control: false });
                 link.clear();
             }
             let exact = f64::from(wire_len(len)) * 8.0 * 1000.0 / f64::from(mbps) * 100_000.0;

@@ -9,6 +9,8 @@ pub(crate) struct Entry<F> {
     pub(crate) len: u32,
     /// Trimmed by this switch.
     pub(crate) trimmed: bool,
+    /// Takes the control queue.
+    pub(crate) control: bool,
 }
 
 /// Never grows: its memory is taken at the start.

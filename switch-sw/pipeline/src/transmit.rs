@@ -63,6 +63,10 @@ impl<F: Frame> Egress<F> {
             self.counters.forwarded += 1;
         }
         self.counters.forwarded_bytes += u64::from(entry.len);
+        if entry.control {
+            self.counters.control_forwarded += 1;
+            self.counters.control_forwarded_bytes += u64::from(entry.len);
+        }
         sink.push(entry.frame);
     }
 

@@ -15,8 +15,8 @@ use dpdk_ffi::{Clock, Eal, FabricConfig, Interface, Pool, PoolConfig, QueuePair,
 pub use error::DeviceError;
 pub use limits::{DriverLimits, Transmit};
 use open::Opened;
-pub use open::{DeviceConfig, MtuChoice, eal_config};
-pub use upkeep::{LinkEvent, Upkeep};
+pub use open::{DeviceConfig, MtuChoice, eal_config, pool_bytes};
+pub use upkeep::{LinkEvent, Upkeep, Upkeeps};
 pub use uri::{DeviceUri, INTERFACE_LEN_MAX, MemifRole, SOCKET_LEN_MAX, UriError};
 
 /// An open device: its queues, and what a worker must know to use them.

@@ -58,6 +58,16 @@ pub fn eal_config(mut config: EalConfig, uris: &[DeviceUri]) -> EalConfig {
     config
 }
 
+/// Memory of the EAL's that the mbufs of a device take, in bytes: about, and rather more.
+pub fn pool_bytes(uri: &DeviceUri, config: &DeviceConfig) -> u64 {
+    let most = mtu_most(uri, &DriverLimits::of(uri)).unwrap_or(MTU_DEFAULT_MAX);
+    let mtu = choose_mtu(uri, config.mtu, most).unwrap_or(MTU_DEFAULT_MAX);
+    u64::from(config.mbufs) * (u64::from(data_room(uri, mtu)) + MBUF_OVERHEAD)
+}
+
+/// Its descriptor, headroom, and what a pool keeps of each.
+const MBUF_OVERHEAD: u64 = 448;
+
 /// Numbers virtual devices, so that names never meet.
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 

@@ -29,6 +29,21 @@ impl Backoff {
     /// Polls for ever: for cores that are kept free for it.
     pub const NEVER: Self =
         Self { spins: u32::MAX, yields: 0, sleep: Duration::ZERO, sleep_max: Duration::ZERO };
+
+    /// Rests after the `idle`-th poll in vain, at most until there is something to do in any case.
+    pub fn rest(self, idle: u32, time_to_timer: Option<Duration>) {
+        if idle <= self.spins {
+            std::hint::spin_loop();
+        } else if idle - self.spins <= self.yields {
+            std::thread::yield_now();
+        } else {
+            let doublings = (idle - self.spins - self.yields).min(20);
+            let sleep = self.sleep.saturating_mul(1 << doublings).min(self.sleep_max);
+            let sleep = time_to_timer.map_or(sleep, |timer| sleep.min(timer));
+            #[expect(clippy::disallowed_methods, reason = "a worker that has nothing to do")]
+            std::thread::sleep(sleep);
+        }
+    }
 }
 
 impl Default for Backoff {
@@ -156,22 +171,7 @@ fn run_worker(device: &DeviceInner, worker: usize, stop: &AtomicBool, backoff: B
             idle = 0;
         } else {
             idle = idle.saturating_add(1);
-            rest(idle, backoff, engine.time_to_timer());
+            backoff.rest(idle, engine.time_to_timer());
         }
-    }
-}
-
-/// What an idle worker does after its `idle`-th poll in vain. It wakes for its timers.
-fn rest(idle: u32, backoff: Backoff, time_to_timer: Option<Duration>) {
-    if idle <= backoff.spins {
-        std::hint::spin_loop();
-    } else if idle - backoff.spins <= backoff.yields {
-        std::thread::yield_now();
-    } else {
-        let doublings = (idle - backoff.spins - backoff.yields).min(20);
-        let sleep = backoff.sleep.saturating_mul(1 << doublings).min(backoff.sleep_max);
-        let sleep = time_to_timer.map_or(sleep, |timer| sleep.min(timer));
-        #[expect(clippy::disallowed_methods, reason = "a worker that has nothing to do")]
-        std::thread::sleep(sleep);
     }
 }

@@ -1,0 +1,49 @@
+//! Why the program ends early: a sentence and an exit code.
+
+use std::fmt;
+
+/// A sentence for the user, and what it means for the exit code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// What was asked for makes no sense: exit code 2.
+    Usage(String),
+    /// The machine lacks something: exit code 3.
+    Environment(String),
+}
+
+impl Failure {
+    /// What was asked for makes no sense.
+    pub fn usage(sentence: impl fmt::Display) -> Self {
+        Self::Usage(sentence.to_string())
+    }
+
+    /// The machine lacks something.
+    pub fn environment(sentence: impl fmt::Display) -> Self {
+        Self::Environment(sentence.to_string())
+    }
+
+    /// Exit code of the program.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Environment(_) => 3,
+        }
+    }
+
+    /// Name in the JSON.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Usage(_) => "usage",
+            Self::Environment(_) => "environment",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Usage(sentence) | Self::Environment(sentence)) = self;
+        f.write_str(sentence)
+    }
+}
+
+impl std::error::Error for Failure {}
