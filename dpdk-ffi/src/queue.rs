@@ -37,6 +37,11 @@ impl QueuePair {
         self.rx.burst_max != 0
     }
 
+    /// Whether the device is started: not before its first [`start`](Self::start), and not after [`stop`](Self::stop).
+    pub fn is_started(&self) -> bool {
+        self.started
+    }
+
     /// Stops the device, which this must be the only queue pair of. Frames offered meanwhile stay the caller's.
     ///
     /// # Errors

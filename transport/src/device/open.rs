@@ -123,11 +123,9 @@ fn start(
     config: &PortConfig,
     role: Option<MemifRole>,
 ) -> Result<(Vec<QueuePair>, Option<Upkeep>), PortError> {
-    if role.is_none() {
-        return Ok((port.start(config)?, None));
-    }
+    let Some(role) = role else { return Ok((port.start(config)?, None)) };
     let mut queues = port.configure(config)?;
-    let upkeep = queues.first_mut().map(|pair| Upkeep::new(eal, pair));
+    let upkeep = queues.first_mut().map(|pair| Upkeep::new(eal, pair, role));
     Ok((queues, upkeep))
 }
 

@@ -6,6 +6,8 @@
 
 use dpdk_ffi::{Eal, InterruptGate, QueuePair};
 
+use super::uri::MemifRole;
+
 /// What happened to the link in one [`Upkeep::poll`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LinkEvent {
@@ -19,12 +21,15 @@ pub enum LinkEvent {
 
 /// How long the interrupt thread stands at a time: what a peer's death can stay unnoticed.
 const STAND_NS: u64 = 100_000_000;
+/// The same while another device waits for a peer: shaking hands takes up to ten turns of the thread.
+const SHORT_STAND_NS: u64 = 25_000_000;
 /// Between looks at a link that is down.
 const LOOK_NS: u64 = 1_000_000;
-/// Between attempts to reach a peer.
+/// Between attempts to reach a peer that is not there.
 const RETRY_NS: u64 = 250_000_000;
-/// The same while the interrupt thread stands: it shakes hands a step at a time then.
-const SLOW_RETRY_NS: u64 = 2_000_000_000;
+/// How long a peer that is there may take to shake hands; its interrupt thread may stand most of the time. To connect and
+/// leave early is worse than slow: DPDK's server aborts when it greets a client that has gone.
+const HANDSHAKE_NS: u64 = 3_000_000_000;
 
 /// Looks after one net_memif device. The thread that runs the device's bursts calls [`poll`](Self::poll) in each round.
 ///
@@ -36,9 +41,9 @@ pub struct Upkeep(Upkeeps);
 
 impl Upkeep {
     /// Takes over a device that has just been configured.
-    pub(super) fn new(eal: &Eal, queues: &mut QueuePair) -> Self {
+    pub(super) fn new(eal: &Eal, queues: &mut QueuePair, role: MemifRole) -> Self {
         queues.hold();
-        let link = Link { is_up: false, look_ns: 0, retry_ns: 0 };
+        let link = Link { role, is_up: false, look_ns: 0, retry_ns: 0 };
         Self(Upkeeps { eal: eal.clone(), gate: None, pass_ns: 0, next_ns: 0, links: vec![link] })
     }
 
@@ -76,6 +81,7 @@ pub struct Upkeeps {
 
 #[derive(Debug)]
 struct Link {
+    role: MemifRole,
     is_up: bool,
     look_ns: u64,
     retry_ns: u64,
@@ -132,7 +138,8 @@ impl Upkeeps {
         match &mut self.gate {
             Some(gate) if now_ns >= self.pass_ns => {
                 gate.let_through();
-                self.pass_ns = now_ns + STAND_NS;
+                let all_up = self.links.iter().all(|link| link.is_up);
+                self.pass_ns = now_ns + if all_up { STAND_NS } else { SHORT_STAND_NS };
                 true
             }
             _ => false,
@@ -173,18 +180,23 @@ impl Link {
             return self.is_up;
         }
         if now_ns >= self.retry_ns {
-            reconnect(queues);
-            self.retry_ns = now_ns + if gate.is_some() { SLOW_RETRY_NS } else { RETRY_NS };
+            self.connect(now_ns, queues, gate.is_some());
         }
         false
     }
-}
 
-/// net_memif never connects again by itself, and a server whose handshake was broken off refuses the next one.
-fn reconnect(queues: &mut QueuePair) {
-    // Only ever made for a device with one queue pair.
-    let _ = queues.stop();
-    // Refused as long as there is no server; asked again after a while.
-    let _ = queues.start();
-    queues.hold();
+    /// net_memif never connects again by itself.
+    fn connect(&mut self, now_ns: u64, queues: &mut QueuePair, is_gated: bool) {
+        if self.role == MemifRole::Server && is_gated && queues.is_started() {
+            // It listens, and would only break off what it is about.
+            self.retry_ns = now_ns + HANDSHAKE_NS;
+            return;
+        }
+        // Only ever made for a device with one queue pair.
+        let _ = queues.stop();
+        // Refused as long as there is no server; asked again after a while.
+        let is_there = queues.start().is_ok();
+        queues.hold();
+        self.retry_ns = now_ns + if is_there { HANDSHAKE_NS } else { RETRY_NS };
+    }
 }
