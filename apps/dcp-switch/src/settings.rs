@@ -62,7 +62,7 @@ pub struct Settings {
     /// Length of every link in microseconds [default: 0]
     #[arg(long, value_name = "US")]
     pub link_delay_us: Option<u32>,
-    /// Trim as other switches do: sonic, nvidia, or BYTES,DSCP[,control|data]
+    /// Trim as other switches do: sonic, nvidia, BYTES,DSCP or BYTES,DSCP,data
     #[arg(long, value_name = "HOW")]
     pub trim_to: Option<Trim>,
     /// UDP port that means DCP; may be repeated [default: 17791]
@@ -95,7 +95,7 @@ pub struct Settings {
     /// Write counters to FILE, or to stdout, as JSON: one object on a line for each report
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub json: Option<PathBuf>,
-    /// Capture frames: FILE[,port=N][,side=in|out]; may be repeated
+    /// Capture frames to FILE, or FILE,port=N or FILE,side=in or FILE,side=out or both; may be repeated
     #[arg(long, value_name = "FILE")]
     pub pcap: Vec<CaptureTo>,
 }

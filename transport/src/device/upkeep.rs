@@ -29,7 +29,7 @@ const LOOK_NS: u64 = 1_000_000;
 const RETRY_NS: u64 = 250_000_000;
 /// How long a peer that is there may take to shake hands; its interrupt thread may stand most of the time. To connect and
 /// leave early is worse than slow: DPDK's server aborts when it greets a client that has gone.
-const HANDSHAKE_NS: u64 = 3_000_000_000;
+const HANDSHAKE_NS: u64 = 1_000_000_000;
 
 /// Looks after one net_memif device. The thread that runs the device's bursts calls [`poll`](Self::poll) in each round.
 ///
