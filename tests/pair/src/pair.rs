@@ -239,6 +239,10 @@ impl Pair {
     pub fn fly(&mut self, from: Side, frame: Vec<u8>, script: &mut impl Script) {
         for copy in script.copies(from, &self.host(from).view(&frame)) {
             let mut frame = frame.clone();
+            if copy.mark {
+                // What is not ECN-capable stays as it is.
+                let _ = dcp_wire::mark_ce(&mut frame);
+            }
             if copy.trim {
                 let len = dcp_wire::trim(&mut frame).expect("endpoints emit DCP frames");
                 frame.truncate(len);

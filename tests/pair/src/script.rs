@@ -15,12 +15,14 @@ pub struct FrameCopy {
     pub trim: bool,
     /// Picks the bit that is flipped on the way, if one is. Not together with `trim`: a header carries no ICRC.
     pub flip: Option<u64>,
+    /// Whether a switch marks it with CE, before trimming it.
+    pub mark: bool,
 }
 
 impl FrameCopy {
     /// Arrives whole after `delay_ns`.
     pub const fn after(delay_ns: u64) -> Self {
-        Self { delay_ns, trim: false, flip: None }
+        Self { delay_ns, trim: false, flip: None, mark: false }
     }
 }
 
@@ -54,6 +56,11 @@ pub mod fate {
     /// Arrives as a header.
     pub fn trim() -> Copies {
         smallvec![FrameCopy { trim: true, ..FrameCopy::after(DELAY_NS) }]
+    }
+
+    /// Arrives with CE.
+    pub fn mark() -> Copies {
+        smallvec![FrameCopy { mark: true, ..FrameCopy::after(DELAY_NS) }]
     }
 
     /// Is lost.
@@ -131,6 +138,8 @@ pub struct Rates {
     pub lose_control: u32,
     /// A bit of a frame is flipped, but for headers. Only for queue pairs with ICRC.
     pub corrupt: u32,
+    /// A frame is marked with CE.
+    pub mark: u32,
     /// A frame is held for up to `held_ns`.
     pub hold: u32,
     /// Longest time a held frame is held.
@@ -180,7 +189,8 @@ impl Script for Random {
         let copy = |_| {
             let trim = self.rng.chance(trim);
             let flip = (!trim && self.rng.chance(corrupt)).then(|| self.rng.bits());
-            FrameCopy { trim, flip, delay_ns: self.delay() }
+            let mark = rates.mark > 0 && self.rng.chance(rates.mark);
+            FrameCopy { trim, flip, mark, delay_ns: self.delay() }
         };
         (0..count).map(copy).collect()
     }

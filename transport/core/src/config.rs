@@ -2,7 +2,8 @@
 
 use dcp_wire::{Ipv4Addr, MacAddr, Msn, PKey, Qpn, RnrTimer, Ssn};
 
-use crate::{CongestionControl, CqId, PdId, SrqId};
+use crate::cc::{ParameterError, check};
+use crate::{CongestionControl, CqId, PdId, Rate, RhccConfig, SrqId};
 
 /// Limits and identity of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -26,6 +27,8 @@ pub struct EndpointConfig {
     pub round_wqes: u32,
     /// RetransQ entries in one turn of a queue pair (T-2). Default 16 (paper).
     pub round_retrans: u32,
+    /// Least time between two CNPs of a queue pair, in nanoseconds. Default 50 µs.
+    pub cnp_interval_ns: u64,
     /// Breaks the protocol, for tests only: R-7 without its fingerprint, the paper's bare counter. Default false.
     #[cfg(feature = "test-faults")]
     pub counter_only: bool,
@@ -44,6 +47,7 @@ impl EndpointConfig {
             round_quota: 16 << 10,
             round_wqes: 8,
             round_retrans: 16,
+            cnp_interval_ns: 50_000,
             #[cfg(feature = "test-faults")]
             counter_only: false,
         }
@@ -94,6 +98,12 @@ pub struct QpConfig {
     pub spray: bool,
     /// Congestion control.
     pub cc: CongestionControl,
+    /// Fastest pace, and the line rate of DCQCN and RHCC. Default: unlimited, without pacing.
+    pub rate_max: Rate,
+    /// RHCC's sender, beside any congestion control: the slower rate counts (C-1). Default: none.
+    pub rhcc: Option<RhccConfig>,
+    /// Whether a returned header is a sign of congestion (§5: not in the paper). Default false.
+    pub ho_congestion: bool,
     /// ToS bits 7-4 of its frames: 0 … 15. Default 0.
     pub class: u8,
 }
@@ -122,6 +132,9 @@ impl QpConfig {
             icrc: false,
             spray: false,
             cc: CongestionControl::None,
+            rate_max: Rate::UNLIMITED,
+            rhcc: None,
+            ho_congestion: false,
             class: 0,
         }
     }
@@ -129,6 +142,19 @@ impl QpConfig {
     /// The coarse timeout in nanoseconds; `None` with exponent 0: never.
     pub const fn timeout_ns(&self) -> Option<u64> {
         if self.timeout_exponent == 0 { None } else { Some(4096u64 << self.timeout_exponent) }
+    }
+
+    /// Checks congestion control's parameters against their ranges.
+    pub(crate) fn check_congestion_control(&self) -> Result<(), ParameterError> {
+        match self.cc {
+            CongestionControl::None | CongestionControl::Window { .. } => {}
+            CongestionControl::Dcqcn(dcqcn) => dcqcn.check(self.rate_max)?,
+            CongestionControl::Swift(swift) => swift.check(self.mtu)?,
+        }
+        if let Some(rhcc) = &self.rhcc {
+            rhcc.check(self.rate_max)?;
+        }
+        check("pace in bits/s", self.rate_max.bps(), (Rate::MIN.bps(), u64::MAX))
     }
 
     /// Checks a static window against C-1. With `ack_bytes` 0 the peer acknowledges only whole messages, so the

@@ -14,8 +14,6 @@ pub enum DropReason {
     WrongState,
     /// Lengths, PSN and MTU do not agree (P-2).
     BadLength,
-    /// An operation that this endpoint does not serve.
-    Unsupported,
     /// MSN before `emsn`: an old message.
     OldMessage,
     /// MSN beyond the window.
@@ -46,7 +44,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// Number of reasons.
-    pub const COUNT: usize = 19;
+    pub const COUNT: usize = 18;
 
     /// All of them, in the order of [`Counters::drops`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -55,7 +53,6 @@ impl DropReason {
         Self::WrongSource,
         Self::WrongState,
         Self::BadLength,
-        Self::Unsupported,
         Self::OldMessage,
         Self::BeyondWindow,
         Self::Settled,
@@ -101,8 +98,14 @@ pub struct Counters {
     pub naks: u64,
     /// RNR NAKs sent.
     pub rnr_naks: u64,
-    /// Probes sent (T-14).
+    /// Probes sent (T-14, C-3).
     pub probes: u64,
+    /// Frames received that a switch marked with CE.
+    pub ce_received: u64,
+    /// CNPs sent.
+    pub cnps_sent: u64,
+    /// CNPs received.
+    pub cnps: u64,
     /// Messages that were tracked by counter alone after a restart, because the map pool was empty.
     pub maps_refused: u64,
     /// Completions lost to a full completion queue.

@@ -12,7 +12,7 @@ use crate::qp::{Progress, Qp, Shared, Srq, TimerAction, TurnEnd, make_receive};
 use crate::wheel::Wheel;
 use crate::{
     Completion, Counters, CqId, DropReason, EndpointConfig, Instant, ModifyError, MrAttr, MrKeys, PdId, Peer,
-    PostError, QpConfig, QpId, QpState, RecvRequest, RegionId, RegisterError, RxPacket, RxSink, RxVerdict,
+    PostError, QpConfig, QpId, QpState, Rate, RecvRequest, RegionId, RegisterError, RxPacket, RxSink, RxVerdict,
     SendRequest, SrqId, TxSink, WindowError,
 };
 
@@ -242,7 +242,12 @@ impl Endpoint {
         if !config.window.is_power_of_two() {
             return Err(CreateError::NotPowerOfTwo { what: "window", value: config.window });
         }
-        config.check_window(0).map_err(CreateError::Window)
+        config.check_window(0).map_err(CreateError::Window)?;
+        config.check_congestion_control().map_err(|error| CreateError::OutOfRange {
+            what: error.what,
+            value: error.value,
+            range: error.range,
+        })
     }
 
     fn check_pd(&self, pd: PdId) -> Result<(), CreateError> {
@@ -366,7 +371,7 @@ impl Endpoint {
             }
             Ok(verdict) => {
                 self.wake(number);
-                self.arm(number);
+                self.arm(now, number);
                 verdict
             }
             Err(reason) => {
@@ -393,7 +398,7 @@ impl Endpoint {
                 self.list_control(number);
                 self.wake(number);
             }
-            self.arm(number);
+            self.arm(now, number);
         }
         self.due = due;
     }
@@ -447,9 +452,10 @@ impl Endpoint {
             if qp.ready {
                 self.ready.push_back(number);
             }
-            if !self.wheel.is_armed(number) {
-                self.arm(number);
+            if end == TurnEnd::Paced || !self.wheel.is_armed(number) {
+                self.arm(now, number);
             }
+            self.list_control(number);
         }
     }
 
@@ -550,6 +556,16 @@ impl Endpoint {
         self.qps[qp.index()].in_flight()
     }
 
+    /// The pace of a queue pair now: R = min(R_rev, R_cc) (C-1).
+    pub fn rate(&self, qp: QpId) -> Rate {
+        self.qps[qp.index()].rate()
+    }
+
+    /// Bytes that a queue pair's congestion control allows in flight; `u64::MAX` = any number.
+    pub fn window_bytes(&self, qp: QpId) -> u64 {
+        self.qps[qp.index()].window_bytes()
+    }
+
     /// Work requests posted and not completed.
     pub fn outstanding(&self, qp: QpId) -> u32 {
         self.qps[qp.index()].outstanding()
@@ -611,8 +627,8 @@ impl Endpoint {
         }
     }
 
-    fn arm(&mut self, number: u32) {
-        if let Some(deadline) = self.qps[number as usize].deadline() {
+    fn arm(&mut self, now: Instant, number: u32) {
+        if let Some(deadline) = self.qps[number as usize].deadline(now) {
             self.wheel.arm_by(number, deadline);
         }
     }
@@ -644,7 +660,7 @@ fn dispatch<S: RxSink>(
         Kind::Data(data) => return qp.handle_data(now, rx, data, shared, sink),
         Kind::HeaderOnly(header) if header.returned => qp.handle_returned(now, header, shared)?,
         Kind::HeaderOnly(header) => {
-            return qp.handle_header(header, shared).map(RxVerdict::Bounce).inspect(|_| {
+            return qp.handle_header(rx, header, shared).map(RxVerdict::Bounce).inspect(|_| {
                 shared.counters.ho_bounced += 1;
             });
         }
@@ -662,11 +678,12 @@ fn dispatch<S: RxSink>(
         Kind::ProbeAck(answer) => {
             let progress = Progress { stream: answer.stream, emsn: answer.emsn, received: answer.received };
             qp.handle_ack(now, progress, shared)?;
+            qp.handle_delay(now, answer);
             if answer.stream == Stream::Answers {
                 qp.advance(now, shared, sink);
             }
         }
-        Kind::Cnp => return Err(DropReason::Unsupported),
+        Kind::Cnp => qp.handle_cnp(now, shared),
     }
     Ok(RxVerdict::Done)
 }

@@ -23,7 +23,7 @@ mod slot;
 mod time;
 mod wheel;
 
-pub use cc::CongestionControl;
+pub use cc::{CongestionControl, DcqcnConfig, Fraction, Rate, RhccConfig, RhccThreshold, SwiftConfig};
 pub use completion::{Completion, Operation, Status};
 pub use config::{EndpointConfig, Peer, QpConfig, WindowError};
 pub use counters::{Counters, DropReason};

@@ -23,6 +23,8 @@ pub(super) struct Pending {
     probe_ack: [bool; 2],
     /// [`Owed::naks`] is not empty.
     naks: bool,
+    /// R-13, unless the last one left too short a time ago.
+    pub(super) cnp: bool,
 }
 
 /// What the rarer frames that are owed say.
@@ -32,13 +34,15 @@ pub(super) struct Owed {
     probe_times: [(Timestamp, Timestamp); 2],
     /// messages to send again, now or later.
     naks: SmallVec<[(Stream, Nak); 1]>,
+    /// When the newest CNP left.
+    pub(super) cnp_sent: Option<Instant>,
 }
 
 impl Pending {
     #[inline]
     fn is_empty(&self) -> bool {
-        let Self { ack, nak, probe, probe_ack, naks } = *self;
-        !(ack[0] | ack[1] | nak | probe[0] | probe[1] | probe_ack[0] | probe_ack[1] | naks)
+        let Self { ack, nak, probe, probe_ack, naks, cnp } = *self;
+        !(ack[0] | ack[1] | nak | probe[0] | probe[1] | probe_ack[0] | probe_ack[1] | naks | cnp)
     }
 }
 
@@ -89,6 +93,9 @@ impl Qp {
                 _ => shared.counters.naks += 1,
             }
             return Some(self.ack(stream, Some(nak)));
+        }
+        if std::mem::take(&mut self.pending.cnp) && self.may_send_cnp(now, shared) {
+            return Some(Kind::Cnp);
         }
         STREAMS.into_iter().find_map(|stream| self.next_of_stream(now, stream, shared))
     }

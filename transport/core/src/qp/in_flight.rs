@@ -28,13 +28,16 @@ impl InFlight {
         self.bytes = self.bytes.saturating_sub(u64::from(bytes));
     }
 
-    /// The peer says that it received `total` bytes; taken only if that is ahead of the last word.
+    /// The peer says that it received `total` bytes; taken only if that is ahead of the last word. Answers by how much.
     #[inline]
-    pub(super) fn received(&mut self, total: u32) {
+    pub(super) fn received(&mut self, total: u32) -> u32 {
         let ahead = total.wrapping_sub(self.received);
         if ahead != 0 && ahead < 1 << 31 {
             self.received = total;
             self.bytes = self.bytes.saturating_sub(u64::from(ahead));
+            ahead
+        } else {
+            0
         }
     }
 

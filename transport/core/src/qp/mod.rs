@@ -1,6 +1,7 @@
 //! One queue pair: its state, its commands, and the parts that do the work.
 
 mod answer;
+mod congestion;
 mod control;
 mod fail;
 mod in_flight;
@@ -34,11 +35,12 @@ pub use state::{ModifyError, QpState};
 pub(crate) use timer::TimerAction;
 pub(crate) use transmit::TurnEnd;
 
+use crate::cc::Controller;
 use crate::completion::Cq;
 use crate::maps::MapPool;
 use crate::memory::Memory;
 use crate::{
-    Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, Peer, QpConfig, QpId, RegionId,
+    Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, PdId, Peer, QpConfig, QpId, Rate, RegionId,
 };
 use answer::{Answer, AnswerBody, PeerRequest};
 use control::{Owed, Pending};
@@ -96,6 +98,8 @@ pub(crate) struct Qp {
     pub(crate) ready: bool,
     /// On the endpoint's list of queue pairs with control frames to send.
     pub(crate) control_listed: bool,
+    /// Data waits for its pace: the timer wheel brings its turn (C-5).
+    paced: bool,
     /// Coarse timeout in nanoseconds; `u64::MAX` = never.
     timeout_ns: u64,
     /// Largest IP length of a data packet: `awin` must have room for it.
@@ -110,6 +114,10 @@ pub(crate) struct Qp {
     /// READs and ATOMICs in the window or acknowledged whose answers are not complete (T-15).
     unanswered: u32,
     in_flight: InFlight,
+    /// Bytes that may be in flight; `u64::MAX` = any number.
+    window_bytes: u64,
+    /// What moves with congestion; none with a static window.
+    controller: Option<Box<Controller>>,
     /// Last time anything came from the peer.
     heard: Instant,
     rnr: Rnr,
@@ -121,8 +129,38 @@ pub(crate) struct Qp {
     /// `received` when the last ACK left.
     acknowledged: u32,
     pending: Pending,
-    config: QpConfig,
+    config: Hot,
     rare: Box<Rare>,
+}
+
+/// What every packet looks at of a configuration.
+#[derive(Clone, Copy, Debug)]
+struct Hot {
+    pd: PdId,
+    send_cq: CqId,
+    recv_cq: CqId,
+    mtu: u32,
+    window: u32,
+    ack_bytes: u32,
+    max_rd_atomic: u32,
+    icrc: bool,
+    spray: bool,
+}
+
+impl Hot {
+    const fn of(config: &QpConfig) -> Self {
+        Self {
+            pd: config.pd,
+            send_cq: config.send_cq,
+            recv_cq: config.recv_cq,
+            mtu: config.mtu,
+            window: config.window,
+            ack_bytes: config.ack_bytes,
+            max_rd_atomic: config.max_rd_atomic,
+            icrc: config.icrc,
+            spray: config.spray,
+        }
+    }
 }
 
 /// Bytes of hot state per queue pair.
@@ -132,6 +170,8 @@ const _: () = assert!(size_of::<Qp>() <= HOT_MAX);
 /// What only READs, ATOMICs, waits, restarts, probes and failures touch.
 #[derive(Clone, Debug)]
 struct Rare {
+    /// As created, but for an MTU that was limited since.
+    config: QpConfig,
     /// Answers that this side sends.
     answers: SendStream,
     /// What they carry, by MSN.
@@ -154,6 +194,7 @@ impl Rare {
         let slots = if config.max_rd_atomic > 0 { config.window } else { 0 };
         let retrans_max = config.retrans_max as usize;
         Self {
+            config: *config,
             answers: SendStream::new(answers, config.start_msn, retrans_max),
             answer_ring: vec![Answer::NOTHING; answers as usize].into(),
             recv_answers: RecvWindow::new(answers),
@@ -169,20 +210,24 @@ impl Rare {
 impl Qp {
     pub(crate) fn new(id: QpId, qpn: Qpn, config: QpConfig, own: &EndpointConfig) -> Self {
         let icrc_len = if config.icrc { ICRC_LEN } else { 0 };
+        let full_packet = config.mtu + IP_OVERHEAD_MAX + icrc_len;
         let mut qp = Self {
             id,
             qpn,
             state: QpState::Reset,
             ready: false,
             control_listed: false,
+            paced: false,
             timeout_ns: config.timeout_ns().unwrap_or(u64::MAX),
-            full_packet: config.mtu + IP_OVERHEAD_MAX + icrc_len,
+            full_packet,
             template: template(own, &config),
             requests: SendStream::new(config.window, config.start_msn, config.retrans_max as usize),
             queue: SendQueue::new(config.send_depth),
             next_ssn: config.start_ssn,
             unanswered: 0,
             in_flight: InFlight::default(),
+            window_bytes: config.cc.window(),
+            controller: Controller::new(&config, full_packet),
             heard: Instant::ZERO,
             rnr: Rnr::default(),
             recv: RecvWindow::new(config.window),
@@ -191,7 +236,7 @@ impl Qp {
             acknowledged: 0,
             pending: Pending::default(),
             rare: Box::new(Rare::new(&config)),
-            config,
+            config: Hot::of(&config),
         };
         qp.change_path(0);
         qp
@@ -251,7 +296,7 @@ impl Qp {
     }
 
     pub(crate) const fn config(&self) -> &QpConfig {
-        &self.config
+        &self.rare.config
     }
 
     pub(crate) const fn peer(&self) -> Option<&Peer> {
@@ -260,6 +305,16 @@ impl Qp {
 
     pub(crate) const fn in_flight(&self) -> u64 {
         self.in_flight.bytes()
+    }
+
+    /// The pace now.
+    pub(crate) fn rate(&self) -> Rate {
+        self.controller.as_ref().map_or(Rate::UNLIMITED, |controller| controller.rate())
+    }
+
+    /// Bytes that congestion control allows in flight; `u64::MAX` = any number.
+    pub(crate) const fn window_bytes(&self) -> u64 {
+        self.window_bytes
     }
 
     pub(crate) const fn outstanding(&self) -> u32 {
@@ -298,7 +353,10 @@ impl Qp {
 
     /// Hashes what decides its future: ages instead of times, no statistics, no lazily armed timers.
     pub(crate) fn state_hash<H: Hasher>(&self, now: Instant, hasher: &mut H) {
-        (self.id, self.state, self.ready, self.control_listed).hash(hasher);
+        (self.id, self.state, self.ready, self.control_listed, self.paced, self.window_bytes).hash(hasher);
+        if let Some(controller) = &self.controller {
+            controller.state_hash(now, hasher);
+        }
         self.requests.state_hash(now, self.heard, hasher);
         self.rare.answers.state_hash(now, self.heard, hasher);
         self.rnr.state_hash(now, hasher);

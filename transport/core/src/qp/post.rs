@@ -175,7 +175,7 @@ impl Qp {
             return Err(PostError::SharedQueue);
         }
         if self.recv_queue.is_full() {
-            return Err(PostError::QueueFull { depth: self.config.recv_depth });
+            return Err(PostError::QueueFull { depth: self.rare.config.recv_depth });
         }
         let receive = make_receive(request, self.config.pd, &shared.memory)?;
         self.recv_queue.post(receive);

@@ -39,7 +39,10 @@ impl Qp {
         }
         let done = self.stream(stream).acknowledged(emsn).ok_or(DropReason::BadAck)?;
         self.heard = now;
-        self.in_flight.received(received);
+        let news = self.in_flight.received(received);
+        if let Some(controller) = &mut self.controller {
+            controller.handle_acknowledged(news.into());
+        }
         for _ in 0..done {
             let message = self.stream_mut(stream).retire();
             self.in_flight.retire(message.bytes_sent);
@@ -143,6 +146,10 @@ impl Qp {
         }
         self.stream_mut(stream).window.message_mut(name.msn).waiting += 1;
         shared.counters.ho_returned += 1;
+        if let Some(controller) = &mut self.controller {
+            controller.handle_returned(now);
+            self.follow_window();
+        }
         Ok(())
     }
 }

@@ -151,6 +151,7 @@ impl Qp {
     ) {
         self.received = self.received.wrapping_add(u32::from(rx.packet.ip_len));
         shared.counters.data_received += 1;
+        self.note_mark(rx, shared);
         let unacknowledged = self.received.wrapping_sub(self.acknowledged);
         let many = self.config.ack_bytes > 0 && unacknowledged >= self.config.ack_bytes;
         self.pending.ack[stream as usize] |= ack_req || many;
@@ -340,7 +341,7 @@ impl Qp {
     #[cold]
     fn not_ready(&mut self, packet: &Incoming) -> RxVerdict {
         let PacketName { msn, generation, .. } = packet.name;
-        self.nak_once(Stream::Requests, Nak { code: NakCode::Rnr(self.config.rnr_timer), msn, generation });
+        self.nak_once(Stream::Requests, Nak { code: NakCode::Rnr(self.rare.config.rnr_timer), msn, generation });
         RxVerdict::Return(self.rewrite())
     }
 
@@ -442,13 +443,15 @@ impl Qp {
     /// a header that a switch made of one of the peer's packets.
     pub(crate) fn handle_header(
         &mut self,
+        rx: &RxPacket,
         header: &HeaderOnly,
-        shared: &Shared,
+        shared: &mut Shared,
     ) -> Result<BounceRewrite, DropReason> {
         if self.state == QpState::Error {
             self.pending.nak = true;
             return Err(DropReason::WrongState);
         }
+        self.note_mark(rx, shared);
         let stream = header.opcode.stream();
         if let Err(reason) = self.recv_window(stream).admit_header(header.name, &shared.maps) {
             self.pending.ack[stream as usize] |= reason == DropReason::OldMessage;

@@ -84,7 +84,7 @@ impl Qp {
             return Ok(());
         }
         self.rnr.count = self.rnr.count.saturating_add(1);
-        if self.config.rnr_retry != FOR_EVER && self.rnr.count > self.config.rnr_retry {
+        if self.rare.config.rnr_retry != FOR_EVER && self.rnr.count > self.rare.config.rnr_retry {
             self.fail_at(nak.msn, Status::RnrRetryExceeded, shared);
             return Ok(());
         }

@@ -66,6 +66,7 @@ impl Qp {
         }
         let less = self.config.mtu.saturating_sub(mtu.max(256));
         self.config.mtu -= less;
+        self.rare.config.mtu -= less;
         self.full_packet -= less;
         Ok(())
     }
@@ -112,7 +113,7 @@ impl Qp {
         self.recv.clear(&mut shared.maps);
         self.rare.recv_answers.clear(&mut shared.maps);
         let lists = (self.ready, self.control_listed);
-        *self = Self::new(self.id, self.qpn, self.config, &shared.config);
+        *self = Self::new(self.id, self.qpn, self.rare.config, &shared.config);
         (self.ready, self.control_listed) = lists;
     }
 }

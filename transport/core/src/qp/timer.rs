@@ -19,11 +19,12 @@ pub(crate) enum TimerAction {
 impl Qp {
     /// The next moment at which this queue pair has to act, if nothing else happens.
     #[inline]
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self, now: Instant) -> Option<Instant> {
         if !self.state.is_live() {
             return None;
         }
-        let wait = self.rnr.until();
+        let pace = self.controller.as_ref().and_then(|controller| controller.deadline(now, self.paced));
+        let wait = self.rnr.until().into_iter().chain(pace).min();
         if self.timeout_ns == u64::MAX {
             return wait;
         }
@@ -48,6 +49,9 @@ impl Qp {
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared) -> TimerAction {
         let mut acted = self.end_wait(now, shared);
+        if self.controller.is_some() {
+            acted |= self.handle_pace(now);
+        }
         if self.timeout_ns == u64::MAX {
             return if acted { TimerAction::Send } else { TimerAction::Nothing };
         }
@@ -74,7 +78,7 @@ impl Qp {
 
     /// T-15: READs and ATOMICs wait for answers, and nothing comes at all.
     fn handle_silence(&mut self, now: Instant, shared: &mut Shared) -> bool {
-        let patience = self.timeout_ns.saturating_mul(u64::from(self.config.retry_cnt) + 1);
+        let patience = self.timeout_ns.saturating_mul(u64::from(self.rare.config.retry_cnt) + 1);
         if self.heard.after(patience) <= now && self.requests.window.is_empty() {
             self.fail_oldest(Status::RetryExceeded, shared);
             return false;
@@ -110,6 +114,7 @@ impl Qp {
             return false;
         }
         self.in_flight.forget();
+        self.note_loss(now);
         if unsent {
             // Only the window holds packets back: what fills it is taken for lost, and the peer is asked.
             shared.counters.window_timeouts += 1;
@@ -128,7 +133,7 @@ impl Qp {
     /// back only those count that follow each other in silence: else a dead peer would be asked once per window of
     /// a long message, for minutes.
     fn gives_up(&mut self, stream: Stream, unsent: bool, silent: bool) -> bool {
-        let limit = self.config.retry_cnt;
+        let limit = self.rare.config.retry_cnt;
         let stream = self.stream_mut(stream);
         let count = if unsent { &mut stream.silences } else { &mut stream.expiries };
         *count = if unsent && !silent { 0 } else { *count + 1 };

@@ -13,6 +13,8 @@ use crate::{Instant, TxFrame, TxSink};
 pub(crate) enum TurnEnd {
     /// More could leave at once: the quota or the sink ended it.
     More,
+    /// More may leave later: the pace ended it (C-5).
+    Paced,
     /// Nothing to send, or `awin` has no room; an input wakes the queue pair again.
     Rest,
 }
@@ -37,7 +39,7 @@ impl Qp {
     /// T-3: whether `awin` has room for a full packet.
     #[inline]
     pub(super) fn may_send(&self) -> bool {
-        self.config.cc.allowance(self.in_flight.bytes()) >= u64::from(self.full_packet)
+        self.window_bytes.saturating_sub(self.in_flight.bytes()) >= u64::from(self.full_packet)
     }
 
     /// Whether there is anything that a turn could send, were `awin` unlimited.
@@ -61,7 +63,7 @@ impl Qp {
     /// Whether a turn would send something, or fail a request that is wrong by itself.
     #[inline]
     pub(crate) fn wants_turn(&mut self) -> bool {
-        self.state.is_live() && self.may_send() && self.has_data()
+        !self.paced && self.state.is_live() && self.may_send() && self.has_data()
     }
 
     /// The first message with unsent packets, unless it waits for a receive of the peer's (T-10).
@@ -96,6 +98,9 @@ impl Qp {
             return TurnEnd::Rest;
         }
         let mut budget = Budget { bytes: shared.config.round_quota, wqes: shared.config.round_wqes, now };
+        if let Some(controller) = &mut self.controller {
+            controller.begin_turn(now, shared.config.round_quota);
+        }
         if !self.rare.answers.window.is_empty() {
             self.resend_returned(Stream::Answers, &mut budget, shared, sink);
             self.send_answers(&mut budget, shared, sink);
@@ -104,12 +109,13 @@ impl Qp {
             self.resend_returned(Stream::Requests, &mut budget, shared, sink);
             self.send_requests(&mut budget, shared, sink);
         }
-        if self.wants_turn() { TurnEnd::More } else { TurnEnd::Rest }
+        let end = if self.wants_turn() { TurnEnd::More } else { TurnEnd::Rest };
+        self.end_turn(now, end)
     }
 
     #[inline]
     fn has_room<S: TxSink>(&self, budget: &Budget, sink: &S) -> bool {
-        budget.bytes > 0 && sink.capacity() > 0 && self.may_send()
+        budget.bytes > 0 && sink.capacity() > 0 && self.may_send() && self.is_in_time(budget.now)
     }
 
     /// At most `min(16, len, awin/MTU)` entries of the RetransQ.
@@ -207,6 +213,9 @@ impl Qp {
         sent.bytes_sent += u64::from(ip_len);
         sent.life = budget.now;
         budget.bytes = budget.bytes.saturating_sub(payload);
+        if self.controller.is_some() {
+            self.charge(budget.now, ip_len);
+        }
         // T-13.
         let ack_req = resend || !self.may_send() || (psn + 1 == message.packets && !self.has_data());
         let name = PacketName { msn, psn: Psn::from_low_bits(psn), generation: message.generation };

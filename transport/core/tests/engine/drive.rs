@@ -1,6 +1,9 @@
 //! Runs a seed: draws everything, drives the pair, and lets the model judge.
 
-use dcp_core::{CongestionControl, CqId, EndpointConfig, Instant, PdId, QpConfig, QpState, Status};
+use dcp_core::{
+    CongestionControl, CqId, DcqcnConfig, EndpointConfig, Instant, PdId, QpConfig, QpState, Rate, RhccConfig,
+    RhccThreshold, Status, SwiftConfig,
+};
 use dcp_pair::{Pair, PairConfig, Random, Rates, Rng, Side, Step, WriteRange};
 use dcp_wire::{Msn, RnrTimer};
 
@@ -33,10 +36,10 @@ impl Setting {
         let qps = rng.pick(&[1, 1, 2, 4]);
         let shared = rng.below(5) == 0;
         let icrc = rng.below(4) == 0;
-        let template = template(&mut rng, icrc);
+        let mut template = template(&mut rng, icrc);
         let plenty: fn(&mut EndpointConfig) = |_| {};
         let scarce: fn(&mut EndpointConfig) = |config| config.map_words_max = 3;
-        let pair = PairConfig {
+        let mut pair = PairConfig {
             memory: MEMORY,
             qps,
             template,
@@ -49,7 +52,10 @@ impl Setting {
         let shape = Shape { mtu: template.mtu, qps, shared, phase: 0, free: [TARGETS; 2] };
         let restart = (rng.below(6) == 0).then(|| (rng.pick(&[1000, 50_000, 2_000_000]), rng.pick(&SIDES)));
         let restart = restart.map(|(within, side)| (rng.below(within), side));
-        Self { seed, rates: rates(&mut rng, icrc), pair, shape, restart }
+        let mut rates = rates(&mut rng, icrc);
+        congestion(seed, &mut template, &mut rates);
+        pair.template = template;
+        Self { seed, rates, pair, shape, restart }
     }
 
     /// Whether the faults may use up the tries of a message.
@@ -67,6 +73,7 @@ fn rates(rng: &mut Rng, icrc: bool) -> Rates {
         lose_header: rng.pick(&[0, 0, 100_000]),
         duplicate_header: rng.pick(&[0, 200_000]),
         lose_control: rng.pick(&[0, 200_000, 500_000]),
+        mark: 0,
         corrupt: if icrc { rng.pick(&[0, 10_000, 50_000]) } else { 0 },
         hold: rng.pick(&[0, 0, 10_000, 100_000]),
         held_ns: rng.pick(&[1_000_000, 100_000_000, 3_000_000_000]),
@@ -98,6 +105,27 @@ fn template(rng: &mut Rng, icrc: bool) -> QpConfig {
         }
     }
     qp
+}
+
+/// Congestion control for half of the seeds, from a stream of its own: what else a seed draws stays as it was.
+fn congestion(seed: u64, qp: &mut QpConfig, rates: &mut Rates) {
+    let rng = &mut Rng::new(seed ^ 0xCC);
+    if rng.below(2) == 0 {
+        return;
+    }
+    rates.mark = rng.pick(&[0, 10_000, 300_000, 1_000_000]);
+    qp.ho_congestion = rng.below(3) == 0;
+    qp.rate_max = Rate::from_mbps(rng.pick(&[1000, 10_000, 100_000]));
+    let line = qp.rate_max;
+    match rng.below(5) {
+        0 => qp.cc = CongestionControl::Dcqcn(DcqcnConfig::hpcc(line)),
+        1 => qp.cc = CongestionControl::Dcqcn(DcqcnConfig::connectx()),
+        2 => qp.cc = CongestionControl::Swift(SwiftConfig::new()),
+        3 => qp.cc = CongestionControl::None,
+        _ => {}
+    }
+    let threshold = rng.pick(&[RhccThreshold::Auto, RhccThreshold::Fixed(200), RhccThreshold::Fixed(50_000)]);
+    qp.rhcc = (rng.below(2) == 0).then(|| RhccConfig { threshold, ..RhccConfig::new() });
 }
 
 /// How a seed ended, if nothing was wrong.

@@ -89,6 +89,8 @@ impl Watch {
                 let limit = match host.endpoint.qp_config(qp).cc {
                     CongestionControl::None => u64::MAX,
                     CongestionControl::Window { bytes } => bytes.into(),
+                    CongestionControl::Swift(config) => config.window_max.into(),
+                    CongestionControl::Dcqcn(_) => u64::MAX,
                 };
                 let messages = host.endpoint.unacknowledged(qp);
                 if in_flight > limit || messages > self.windows[0] + self.windows[1] {
