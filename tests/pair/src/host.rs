@@ -33,6 +33,10 @@ pub struct Host {
     pub unparsed: u64,
     /// Its shared receive queue, if its queue pairs use one.
     pub srq: Option<SrqId>,
+    /// Bits that it takes in per nanosecond; 0 = as they come. What is faster waits in its receive queue.
+    pub intake_gbps: u64,
+    /// When it has taken in what has arrived.
+    pub(crate) taken_in: Instant,
     /// When the transmitter is free again.
     pub(crate) busy_until: Instant,
     /// Its worker does not run: since when, until when.
@@ -126,6 +130,8 @@ impl Host {
             icrc: false,
             unparsed: 0,
             srq: None,
+            intake_gbps: 0,
+            taken_in: Instant::ZERO,
             busy_until: Instant::ZERO,
             away: None,
         }
@@ -163,7 +169,12 @@ impl Host {
     }
 
     /// Takes a frame. A bounced one comes back for the wire.
-    pub fn receive(&mut self, now: Instant, mut frame: Vec<u8>) -> Option<Vec<u8>> {
+    pub fn receive(&mut self, now: Instant, frame: Vec<u8>) -> Option<Vec<u8>> {
+        self.receive_arrived(now, now, frame)
+    }
+
+    /// Takes a frame that reached the host at `arrived` and was looked at not before `now`.
+    pub fn receive_arrived(&mut self, now: Instant, arrived: Instant, mut frame: Vec<u8>) -> Option<Vec<u8>> {
         let Some(packet) = self.parse(&frame) else {
             self.unparsed += 1;
             return None;
@@ -171,7 +182,7 @@ impl Host {
         let start = usize::from(packet.payload_offset);
         let payload = &frame[start..start + usize::from(packet.payload_len)];
         let mut placer = Placer { memory: &mut self.memory, payload };
-        match self.endpoint.handle_packet(now, &RxPacket { packet, arrived: now }, &mut placer) {
+        match self.endpoint.handle_packet(now, &RxPacket { packet, arrived }, &mut placer) {
             RxVerdict::Bounce(rewrite) => {
                 dcp_wire::bounce(&mut frame, &rewrite).expect("the core bounces DCP frames only");
                 Some(frame)
@@ -192,6 +203,12 @@ impl Host {
         let packet = dcp_wire::parse_frame(ParseOptions { icrc, ..ParseOptions::default() }, frame).ok()?;
         let header_only = matches!(packet.headers.kind, Kind::HeaderOnly(_));
         (!icrc || header_only || dcp_wire::icrc_ok(frame)).then_some(packet)
+    }
+
+    /// When a frame of `len` bytes that arrives now has been taken in.
+    pub(crate) fn take_in(&mut self, now: Instant, len: usize) -> Instant {
+        self.taken_in = self.taken_in.max(now).after((len as u64 * 8).div_ceil(self.intake_gbps));
+        self.taken_in
     }
 
     /// Moves new completions to [`Host::completions`]. Frames are copies here, so none refers to memory (T-17).

@@ -61,6 +61,8 @@ struct Flight {
     at: Instant,
     order: u64,
     to: Side,
+    /// When it reached the host, where it waits for its turn.
+    arrived: Option<Instant>,
     frame: Vec<u8>,
 }
 
@@ -253,22 +255,27 @@ impl Pair {
             }
             self.sent += 1;
             let at = self.now.after(copy.delay_ns);
-            self.flying.push(Reverse(Flight { at, order: self.sent, to: from.peer(), frame }));
+            self.flying.push(Reverse(Flight { at, order: self.sent, to: from.peer(), arrived: None, frame }));
         }
     }
 
     fn deliver(&mut self, script: &mut impl Script) {
         while self.flying.peek().is_some_and(|Reverse(flight)| flight.at <= self.now) {
-            let Some(Reverse(Flight { to, frame, order, .. })) = self.flying.pop() else { return };
+            let Some(Reverse(Flight { to, frame, order, arrived, .. })) = self.flying.pop() else { return };
             let now = self.now;
+            if arrived.is_none() && self.host(to).intake_gbps > 0 {
+                let at = self.host_mut(to).take_in(now, frame.len());
+                self.flying.push(Reverse(Flight { at, order, to, arrived: Some(now), frame }));
+                continue;
+            }
             if let Some((_, until)) = self.host(to).away {
                 if self.host(to).is_away(now) {
-                    self.flying.push(Reverse(Flight { at: until, order, to, frame }));
+                    self.flying.push(Reverse(Flight { at: until, order, to, arrived, frame }));
                     continue;
                 }
                 self.host_mut(to).handle_time(now);
             }
-            if let Some(bounced) = self.host_mut(to).receive(now, frame) {
+            if let Some(bounced) = self.host_mut(to).receive_arrived(now, arrived.unwrap_or(now), frame) {
                 self.fly(to, bounced, script);
             }
         }

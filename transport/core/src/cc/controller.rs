@@ -155,7 +155,7 @@ impl Controller {
             swift.handle_delay(now, delay);
         }
         if let Some(rhcc) = &mut self.rhcc {
-            rhcc.handle_delay(delay.receiver_ns);
+            rhcc.handle_delay(now, delay, self.line);
             self.set_pace(now);
         }
     }

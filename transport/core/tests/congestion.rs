@@ -1,0 +1,174 @@
+//! Congestion control, pacing and RHCC's sender as a pair of hosts sees them, in virtual time.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::*;
+use dcp_core::{
+    CongestionControl, CreateError, DcqcnConfig, QpConfig, Rate, RhccConfig, RhccThreshold, SwiftConfig,
+};
+use dcp_pair::{Lossless, Pair, PairConfig, Side, WriteRange, fate};
+use dcp_wire::Packet;
+
+const MTU: u32 = 1024;
+const LEN: u32 = 64 << 10;
+const MS: u64 = 1_000_000;
+
+fn pair_of(qps: usize, qp: fn(&mut QpConfig)) -> Pair {
+    pair(PairConfig { qps, qp, memory: 8 << 20, ..PairConfig::default() })
+}
+
+/// Keeps every queue pair of the client busy for `ns`; returns the bytes that each delivered.
+fn keep_busy(pair: &mut Pair, script: &mut impl dcp_pair::Script, ns: u64) -> Vec<u64> {
+    let end = pair.now.after(ns);
+    let qps = pair.host(Side::Client).qps.len();
+    let mut bytes = vec![0; qps];
+    while pair.now < end {
+        for qp in 0..qps {
+            let host = pair.host(Side::Client);
+            for _ in host.endpoint.outstanding(host.qps[qp])..16 {
+                let range = WriteRange { from: qp as u64 * u64::from(LEN), to: qp as u64 * u64::from(LEN), len: LEN };
+                pair.write(Side::Client, qp, qp as u64, range).expect("room");
+            }
+        }
+        let _ = pair.run(script, (ns / 200).max(2000));
+        for completion in pair.host_mut(Side::Client).completions.drain(..) {
+            assert_eq!(completion.status, dcp_core::Status::Success);
+            bytes[completion.wr_id as usize] += u64::from(completion.byte_len);
+        }
+    }
+    bytes
+}
+
+fn gbps(bytes: u64, ns: u64) -> f64 {
+    bytes as f64 * 8.0 / ns as f64
+}
+
+/// Payload's part of what is paced: IP length.
+const PAYLOAD: f64 = 1024.0 / 1083.0;
+
+// C-5
+#[test]
+fn c5_queue_pairs_keep_the_pace_they_were_given_each_its_own() {
+    let mut pair = pair_of(3, |qp| {
+        qp.mtu = MTU;
+        qp.rate_max = Rate::from_gbps(10);
+    });
+    let bytes = keep_busy(&mut pair, &mut Lossless, 20 * MS);
+    for bytes in bytes {
+        let rate = gbps(bytes, 20 * MS) / PAYLOAD;
+        assert!((rate / 10.0 - 1.0).abs() < 0.01, "{rate} Gb/s");
+    }
+    assert!(pair.run(&mut Lossless, LONG));
+    assert_at_rest(&pair);
+}
+
+// C-5, T-8
+#[test]
+fn c5_slow_pace_is_no_loss() {
+    // A message takes half a second at 1 Mb/s, a timeout 67 ms.
+    let mut pair = pair_of(1, |qp| {
+        qp.mtu = MTU;
+        qp.rate_max = Rate::from_mbps(1);
+    });
+    write_and_check(&mut pair, LEN, &mut Lossless);
+    let seconds = pair.now.ns() as f64 / 1e9;
+    let right = f64::from(LEN) / PAYLOAD * 8.0 / 1e6;
+    // Idle time bought the first quota.
+    assert!(seconds <= right && seconds > right * 0.7, "{seconds} s instead of {right} s");
+    let counters = pair.host(Side::Client).endpoint.counters();
+    assert_eq!((counters.timeouts, counters.window_timeouts, counters.retransmitted), (0, 0, 0));
+}
+
+// E2, R-13
+#[test]
+fn e2_marks_become_at_most_a_cnp_per_interval_for_each_queue_pair() {
+    let mut pair = pair_of(2, |qp| qp.mtu = MTU);
+    let mut all = |_: Side, _: &Packet| fate::mark();
+    keep_busy(&mut pair, &mut all, MS);
+    let server = *pair.host(Side::Server).endpoint.counters();
+    assert!(server.ce_received > 2000, "{}", server.ce_received);
+    assert!(server.cnps_sent > 38 && server.cnps_sent <= 2 * 21, "{} CNPs in 1 ms", server.cnps_sent);
+    assert_eq!(pair.host(Side::Client).endpoint.counters().cnps, server.cnps_sent);
+}
+
+// C-2
+#[test]
+fn c2_marks_slow_a_dcqcn_sender_and_their_end_frees_it() {
+    let mut pair = pair_of(1, |qp| {
+        qp.mtu = MTU;
+        qp.rate_max = Rate::from_gbps(10);
+        qp.cc = CongestionControl::Dcqcn(DcqcnConfig::hpcc(Rate::from_gbps(10)));
+    });
+    let qp = pair.host(Side::Client).qps[0];
+    keep_busy(&mut pair, &mut Lossless, MS);
+    assert_eq!(pair.host(Side::Client).endpoint.rate(qp), Rate::from_gbps(10));
+    let mut all = |_: Side, _: &Packet| fate::mark();
+    keep_busy(&mut pair, &mut all, 10 * MS);
+    let slowed = pair.host(Side::Client).endpoint.rate(qp);
+    assert!(slowed < Rate::from_gbps(1), "{slowed}");
+    keep_busy(&mut pair, &mut Lossless, 200 * MS);
+    let freed = pair.host(Side::Client).endpoint.rate(qp);
+    assert!(freed >= Rate::from_mbps(9900), "{freed}");
+    assert!(pair.run(&mut Lossless, LONG));
+    assert_at_rest(&pair);
+}
+
+// C-1
+#[test]
+fn c1_header_is_no_sign_of_congestion_unless_asked() {
+    for ho_congestion in [false, true] {
+        let with: fn(&mut QpConfig) = |qp| qp.ho_congestion = true;
+        let without: fn(&mut QpConfig) = |_| {};
+        let template = QpConfig {
+            mtu: MTU,
+            rate_max: Rate::from_gbps(50),
+            cc: CongestionControl::Dcqcn(DcqcnConfig::hpcc(Rate::from_gbps(50))),
+            ..PairConfig::default().template
+        };
+        let qp = if ho_congestion { with } else { without };
+        let mut pair = pair(PairConfig { template, qp, ..PairConfig::default() });
+        let mut count = 0u32;
+        let mut trims = |from: Side, packet: &Packet| {
+            count += 1;
+            let data = matches!(packet.headers.kind, dcp_wire::Kind::Data(_));
+            if from == Side::Client && data && count.is_multiple_of(10) { fate::trim() } else { fate::deliver() }
+        };
+        keep_busy(&mut pair, &mut trims, MS);
+        let qp = pair.host(Side::Client).qps[0];
+        let full = pair.host(Side::Client).endpoint.rate(qp) == Rate::from_gbps(50);
+        assert_eq!(full, !ho_congestion);
+    }
+}
+
+fn rhcc(threshold: RhccThreshold) -> QpConfig {
+    QpConfig {
+        mtu: MTU,
+        rate_max: Rate::from_gbps(100),
+        rhcc: Some(RhccConfig { threshold, ..RhccConfig::new() }),
+        ..PairConfig::default().template
+    }
+}
+
+// C-3
+#[test]
+fn c3_sender_settles_at_what_the_receiver_takes_in_and_recovers() {
+    for (threshold, intake) in [(2000, 50), (5000, 20), (20_000, 50), (50_000, 10)] {
+        let template = rhcc(RhccThreshold::Fixed(threshold));
+        let mut pair = pair(PairConfig { template, memory: 8 << 20, ..PairConfig::default() });
+        let qp = pair.host(Side::Client).qps[0];
+        pair.host_mut(Side::Server).intake_gbps = intake;
+        keep_busy(&mut pair, &mut Lossless, 20 * MS);
+        // Settled: the goodput of every 2 ms is the receiver's, but for a tenth.
+        for _ in 0..10 {
+            let bytes = keep_busy(&mut pair, &mut Lossless, 2 * MS)[0];
+            let taken = gbps(bytes, 2 * MS) / (1024.0 / 1097.0) / intake as f64;
+            let rate = pair.host(Side::Client).endpoint.rate(qp).bps() as f64 / 1e9 / intake as f64;
+            println!("D_thr {threshold} ns, intake {intake} Gb/s: taken {taken:.3}, rate {rate:.3}");
+            assert!((0.9..=1.1).contains(&taken), "{taken}");
+        }
+        pair.host_mut(Side::Server).intake_gbps = 0;
+        keep_busy(&mut pair, &mut Lossless, 20 * MS);
+        assert_eq!(pair.host(Side::Client).endpoint.rate(qp), Rate::from_gbps(100), "the cause is over");
+    }
+}
