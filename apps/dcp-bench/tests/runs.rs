@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -143,6 +143,12 @@ fn total_loss_fails_with_the_status_and_in_json() {
     assert_eq!(json["error"]["status"], "RETRY_EXC_ERR (12)");
 }
 
+/// By the shell's own `kill`: minimal systems have no such program.
+fn send_signal(signal: &str, child: &Child) {
+    let line = format!("kill -s {signal} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+}
+
 #[test]
 fn ctrl_c_ends_a_run_that_has_just_begun() {
     for signal in ["INT", "TERM"] {
@@ -151,8 +157,7 @@ fn ctrl_c_ends_a_run_that_has_just_begun() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         // The banner comes after the handlers are in place.
         assert!(lines.any(|line| line.contains("#iterations")));
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        send_signal(signal, &child);
         lines.for_each(drop);
         assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
     }
@@ -171,8 +176,7 @@ fn second_ctrl_c_leaves_an_object_and_no_half_file() {
     assert!(lines.any(|line| line.contains("#iterations")));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
     for signal in ["INT", "TERM"] {
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        send_signal(signal, &child);
     }
     lines.for_each(drop);
     assert_eq!(child.wait().unwrap().code(), Some(130));
