@@ -12,8 +12,8 @@ use crate::qp::{Progress, Qp, Shared, Srq, TimerAction, TurnEnd, make_receive};
 use crate::wheel::Wheel;
 use crate::{
     Completion, Counters, CqId, DropReason, EndpointConfig, Instant, ModifyError, MrAttr, MrKeys, PdId, Peer,
-    PostError, QpConfig, QpId, QpState, Rate, RecvRequest, RegionId, RegisterError, RxPacket, RxSink, RxVerdict,
-    SendRequest, SrqId, TxSink, WindowError,
+    PostError, QpConfig, QpId, QpState, Rate, RecvRequest, RegionId, RegisterError, RxPacket, RxSink,
+    RxVerdict, SendRequest, SrqId, TxSink, WindowError,
 };
 
 /// A DCP endpoint without IO: commands and packets go in, frames, completions and a next timeout come out.

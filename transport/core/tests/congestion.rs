@@ -4,9 +4,7 @@
 mod common;
 
 use common::*;
-use dcp_core::{
-    CongestionControl, CreateError, DcqcnConfig, QpConfig, Rate, RhccConfig, RhccThreshold, SwiftConfig,
-};
+use dcp_core::{CongestionControl, DcqcnConfig, QpConfig, Rate, RhccConfig, RhccThreshold, SwiftConfig};
 use dcp_pair::{Lossless, Pair, PairConfig, Side, WriteRange, fate};
 use dcp_wire::Packet;
 
@@ -27,14 +25,15 @@ fn keep_busy(pair: &mut Pair, script: &mut impl dcp_pair::Script, ns: u64) -> Ve
         for qp in 0..qps {
             let host = pair.host(Side::Client);
             for _ in host.endpoint.outstanding(host.qps[qp])..16 {
-                let range = WriteRange { from: qp as u64 * u64::from(LEN), to: qp as u64 * u64::from(LEN), len: LEN };
+                let range =
+                    WriteRange { from: qp as u64 * u64::from(LEN), to: qp as u64 * u64::from(LEN), len: LEN };
                 pair.write(Side::Client, qp, qp as u64, range).expect("room");
             }
         }
         let _ = pair.run(script, (ns / 200).max(2000));
         for completion in pair.host_mut(Side::Client).completions.drain(..) {
             assert_eq!(completion.status, dcp_core::Status::Success);
-            bytes[completion.wr_id as usize] += u64::from(completion.byte_len);
+            bytes[usize::try_from(completion.wr_id).unwrap()] += u64::from(completion.byte_len);
         }
     }
     bytes
@@ -132,7 +131,11 @@ fn c1_header_is_no_sign_of_congestion_unless_asked() {
         let mut trims = |from: Side, packet: &Packet| {
             count += 1;
             let data = matches!(packet.headers.kind, dcp_wire::Kind::Data(_));
-            if from == Side::Client && data && count.is_multiple_of(10) { fate::trim() } else { fate::deliver() }
+            if from == Side::Client && data && count.is_multiple_of(10) {
+                fate::trim()
+            } else {
+                fate::deliver()
+            }
         };
         keep_busy(&mut pair, &mut trims, MS);
         let qp = pair.host(Side::Client).qps[0];
@@ -165,10 +168,83 @@ fn c3_sender_settles_at_what_the_receiver_takes_in_and_recovers() {
             let taken = gbps(bytes, 2 * MS) / (1024.0 / 1097.0) / intake as f64;
             let rate = pair.host(Side::Client).endpoint.rate(qp).bps() as f64 / 1e9 / intake as f64;
             println!("D_thr {threshold} ns, intake {intake} Gb/s: taken {taken:.3}, rate {rate:.3}");
-            assert!((0.9..=1.1).contains(&taken), "{taken}");
+            assert!((0.9..=1.1).contains(&taken) && (0.9..=1.1).contains(&rate), "{taken}, {rate}");
         }
         pair.host_mut(Side::Server).intake_gbps = 0;
         keep_busy(&mut pair, &mut Lossless, 20 * MS);
         assert_eq!(pair.host(Side::Client).endpoint.rate(qp), Rate::from_gbps(100), "the cause is over");
     }
+}
+
+// C-3
+#[test]
+fn c3_threshold_finds_itself_where_probes_wait_for_software() {
+    let template = rhcc(RhccThreshold::Auto);
+    let mut pair = pair(PairConfig { template, memory: 8 << 20, ..PairConfig::default() });
+    let qp = pair.host(Side::Client).qps[0];
+    // Quiet: the host takes in all that comes, one frame after the other.
+    pair.host_mut(Side::Server).intake_gbps = 130;
+    keep_busy(&mut pair, &mut Lossless, 20 * MS);
+    let quiet = keep_busy(&mut pair, &mut Lossless, 5 * MS)[0];
+    pair.host_mut(Side::Server).intake_gbps = 30;
+    keep_busy(&mut pair, &mut Lossless, 20 * MS);
+    let slowed = pair.host(Side::Client).endpoint.rate(qp).bps() as f64 / 30e9;
+    assert!((0.9..=1.1).contains(&slowed), "{slowed}");
+    pair.host_mut(Side::Server).intake_gbps = 130;
+    keep_busy(&mut pair, &mut Lossless, 20 * MS);
+    let again = keep_busy(&mut pair, &mut Lossless, 5 * MS)[0];
+    assert!(again as f64 >= 0.98 * quiet as f64, "{again} instead of {quiet}");
+}
+
+// C-3
+#[test]
+fn c3_probes_are_a_fivehundredth_of_the_bytes_at_most() {
+    let template = rhcc(RhccThreshold::Fixed(5000));
+    let mut pair = pair(PairConfig { template, memory: 8 << 20, ..PairConfig::default() });
+    keep_busy(&mut pair, &mut Lossless, 10 * MS);
+    let counters = *pair.host(Side::Client).endpoint.counters();
+    // 57 bytes of probe, on the wire as its data is: with frame check, preamble and gap.
+    let (probe, packet) = (57 + 24, u64::from(MTU) + 73 + 24);
+    let part = (counters.probes * probe) as f64 / (counters.data_packets * packet) as f64;
+    assert!(counters.probes > 1000 && part <= 0.0025, "{part}");
+    let bytes = (counters.probes * 57) as f64 / counters.data_bytes as f64;
+    assert!(bytes <= 0.002, "{bytes}");
+}
+
+// C-1
+#[test]
+fn c1_slower_of_both_rates_counts() {
+    let mut template = rhcc(RhccThreshold::Fixed(5000));
+    template.cc = CongestionControl::Dcqcn(DcqcnConfig::hpcc(Rate::from_gbps(100)));
+    let mut pair = pair(PairConfig { template, memory: 8 << 20, ..PairConfig::default() });
+    let qp = pair.host(Side::Client).qps[0];
+    let mut all = |_: Side, _: &Packet| fate::mark();
+    keep_busy(&mut pair, &mut all, 5 * MS);
+    let marked = pair.host(Side::Client).endpoint.rate(qp);
+    assert!(marked < Rate::from_gbps(2), "the network's: {marked}");
+    pair.host_mut(Side::Server).intake_gbps = 20;
+    keep_busy(&mut pair, &mut Lossless, 800 * MS);
+    let taken = pair.host(Side::Client).endpoint.rate(qp).bps() as f64 / 20e9;
+    assert!((0.9..=1.1).contains(&taken), "the host's: {taken}");
+}
+
+#[test]
+fn parameters_out_of_range_are_refused() {
+    let refused = |change: fn(&mut QpConfig)| {
+        let mut host = dcp_pair::Host::new(9, 4096, |_| {});
+        let mut config =
+            QpConfig { pd: host.pd, send_cq: host.cq, recv_cq: host.cq, ..QpConfig::new(host.pd, host.cq) };
+        change(&mut config);
+        host.endpoint.create_qp(config).expect_err("refused").to_string()
+    };
+    let line = refused(|qp| qp.cc = CongestionControl::Dcqcn(DcqcnConfig::connectx()));
+    assert!(line.starts_with("DCQCN line rate"), "{line}");
+    let line = refused(|qp| qp.rhcc = Some(RhccConfig::new()));
+    assert!(line.starts_with("RHCC line rate"), "{line}");
+    let line = refused(|qp| qp.rate_max = Rate::from_bps(1000));
+    assert!(line.starts_with("pace in bits/s 1000"), "{line}");
+    let line = refused(|qp| {
+        qp.cc = CongestionControl::Swift(SwiftConfig { window_max: 4096, ..SwiftConfig::new() });
+    });
+    assert!(line.starts_with("Swift largest window 4096"), "{line}");
 }

@@ -25,7 +25,10 @@ enum Scheme {
     /// A window that does not move, or none.
     Static,
     Dcqcn(Dcqcn),
-    Swift { swift: Swift, unprobed: u32 },
+    Swift {
+        swift: Swift,
+        unprobed: u32,
+    },
 }
 
 /// The moving parts of one queue pair; those without any have none.
@@ -95,7 +98,7 @@ impl Controller {
 
     /// A packet left. True: a probe is due behind it.
     #[inline]
-    pub(crate) fn handle_sent(&mut self, now: Instant, bytes: u32) -> bool {
+    pub(crate) fn handle_sent(&mut self, bytes: u32) -> bool {
         self.pacer.charge(bytes);
         let by_scheme = match &mut self.scheme {
             Scheme::Static => false,
@@ -112,7 +115,7 @@ impl Controller {
                 due
             }
         };
-        let by_rhcc = self.rhcc.as_mut().is_some_and(|rhcc| rhcc.handle_sent(now, bytes));
+        let by_rhcc = self.rhcc.as_mut().is_some_and(|rhcc| rhcc.handle_sent(bytes));
         by_scheme || by_rhcc
     }
 
@@ -149,6 +152,13 @@ impl Controller {
         }
     }
 
+    /// A probe leaves.
+    pub(crate) fn handle_probe_sent(&mut self, now: Instant) {
+        if let Some(rhcc) = &mut self.rhcc {
+            rhcc.handle_probe_sent(now);
+        }
+    }
+
     /// A probe's answer.
     pub(crate) fn handle_delay(&mut self, now: Instant, delay: Delay) {
         if let Scheme::Swift { swift, .. } = &mut self.scheme {
@@ -178,7 +188,7 @@ impl Controller {
             dcqcn.handle_time(now);
             self.set_pace(now);
         }
-        self.rhcc.as_mut().is_some_and(|rhcc| rhcc.handle_time(now))
+        self.rhcc.as_ref().is_some_and(|rhcc| rhcc.is_due(now))
     }
 
     pub(crate) fn state_hash<H: Hasher>(&self, now: Instant, hasher: &mut H) {

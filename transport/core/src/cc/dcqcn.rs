@@ -241,7 +241,8 @@ impl Dcqcn {
     }
 
     pub(crate) fn state_hash<H: Hasher>(&self, now: Instant, hasher: &mut H) {
-        (self.current, self.target, self.alpha, self.marked, self.bytes, self.rises, self.active).hash(hasher);
+        (self.current, self.target, self.alpha, self.marked, self.bytes, self.rises, self.active)
+            .hash(hasher);
         if self.alpha > 0 {
             (now.since(self.alpha_at), now.since(self.cut_at), now.since(self.rise_at)).hash(hasher);
         }

@@ -60,10 +60,11 @@ impl Pacer {
 
     /// A packet left.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half")]
     pub(crate) fn charge(&mut self, bytes: u32) {
         let time = u64::from(bytes).saturating_mul(self.byte_time).saturating_add(u64::from(self.fraction));
         self.paid = self.paid.after(time >> 32);
-        self.fraction = (time & u64::from(u32::MAX)) as u32;
+        self.fraction = time as u32;
     }
 
     /// Paces at another rate from `now` on; what is still to be paid for takes that rate's time.
@@ -102,8 +103,8 @@ mod tests {
         let mut bytes = 0;
         pacer.begin_turn(Instant::ZERO, QUOTA);
         pacer.end_turn(true);
-        for at in (0..total_ns).step_by(poll_ns as usize) {
-            let now = Instant::from_ns(at);
+        for poll in 0..total_ns.div_ceil(poll_ns) {
+            let now = Instant::from_ns(poll * poll_ns);
             pacer.begin_turn(now, QUOTA);
             while pacer.is_open(now) {
                 pacer.charge(packet);
@@ -123,7 +124,10 @@ mod tests {
                     let ratio = sent(rate, packet, poll_ns, total_ns) as f64 / right;
                     // The first poll is at the start, the last one before the end: one interval of either.
                     let edge = poll_ns as f64 / total_ns as f64;
-                    assert!((ratio - 1.0).abs() < 0.005 + edge, "{rate} by {packet} every {poll_ns}: {ratio}");
+                    assert!(
+                        (ratio - 1.0).abs() < 0.005 + edge,
+                        "{rate} by {packet} every {poll_ns}: {ratio}"
+                    );
                 }
             }
         }

@@ -38,6 +38,7 @@ impl Rate {
     }
 
     /// Time of a byte in 2^-32 ns.
+    #[expect(clippy::cast_possible_truncation, reason = "80 µs at most, by the slowest rate")]
     pub(crate) const fn byte_time(self) -> u64 {
         if self.is_unlimited() {
             return 0;
@@ -70,7 +71,9 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             u64::MAX => f.write_str("unlimited"),
-            bits if bits >= 1_000_000_000 => write!(f, "{}.{:03} Gb/s", bits / 1_000_000_000, bits / 1_000_000 % 1000),
+            bits if bits >= 1_000_000_000 => {
+                write!(f, "{}.{:03} Gb/s", bits / 1_000_000_000, bits / 1_000_000 % 1000)
+            }
             bits => write!(f, "{}.{:03} Mb/s", bits / 1_000_000, bits / 1000 % 1000),
         }
     }
@@ -90,6 +93,7 @@ impl Fraction {
     ///
     /// # Panics
     /// `whole` is 0, or the quotient is 256 or more.
+    #[expect(clippy::cast_possible_truncation, reason = "checked in the line before")]
     pub const fn new(part: u32, whole: u32) -> Self {
         let quotient = ((part as u64) << Self::BITS) / whole as u64;
         assert!(quotient <= u32::MAX as u64, "a fraction below 256");

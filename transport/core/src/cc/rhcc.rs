@@ -30,7 +30,7 @@ pub struct RhccConfig {
 pub enum RhccThreshold {
     /// Nanoseconds, 1 … 10^9; 200 in the paper, with time stamps of the NIC.
     Fixed(u32),
-    /// 4 × the 5th percentile of the first 256 probes; until then the rate is the line rate.
+    /// 4 × the 5th percentile of the first 256 probes, and 1 µs at least; until then the rate is the line rate.
     Auto,
 }
 
@@ -86,6 +86,8 @@ const LINE: u32 = Fraction::ONE.bits();
 const SLOWEST: u32 = LINE / 1000;
 /// One update takes at most half, and gives at most a quarter.
 const FACTOR: (i64, i64) = ((LINE / 2) as i64, (LINE + LINE / 4) as i64);
+/// Smallest threshold that `auto` finds, in nanoseconds: less is no delay of software, and a packet alone takes longer.
+const AUTO_MIN_NS: u32 = 1000;
 /// Probes that `auto` looks at.
 const CALIBRATION: usize = 256;
 /// Place of the 5th percentile among them.
@@ -133,20 +135,19 @@ impl Rhcc {
 
     /// Data left. True: a probe is due behind it.
     #[inline]
-    pub(crate) fn handle_sent(&mut self, now: Instant, bytes: u32) -> bool {
+    pub(crate) fn handle_sent(&mut self, bytes: u32) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes < self.config.probe_bytes {
             return false;
         }
         self.unanswered = 0;
-        self.probe(now);
+        self.bytes = 0;
         true
     }
 
     /// A probe leaves. Its answer counts unless an earlier one's is still to come: what is changed now shows only in
     /// what a later probe meets.
-    fn probe(&mut self, now: Instant) {
-        self.bytes = 0;
+    pub(crate) fn handle_probe_sent(&mut self, now: Instant) {
         self.unanswered = self.unanswered.saturating_add(1);
         if !self.awaiting || self.since_probe(now) >= self.config.probe_period_ns {
             self.state.probed = now.timestamp().0;
@@ -166,13 +167,9 @@ impl Rhcc {
         Some(now.after(self.config.probe_period_ns.saturating_sub(self.since_probe(now))))
     }
 
-    /// Sends a probe if its time has come.
-    pub(crate) fn handle_time(&mut self, now: Instant) -> bool {
-        let due = self.next_probe(now).is_some_and(|due| due <= now);
-        if due {
-            self.probe(now);
-        }
-        due
+    /// Whether a probe is due for its time alone.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.next_probe(now).is_some_and(|due| due <= now)
     }
 
     /// A probe's answer says what the receiver took.
@@ -224,7 +221,7 @@ impl Rhcc {
         }
         let mut samples = std::mem::take(&mut self.samples);
         let (_, low, _) = samples.select_nth_unstable(CALIBRATION_RANK);
-        self.state.threshold = low.saturating_mul(4).max(1);
+        self.state.threshold = low.saturating_mul(4).max(AUTO_MIN_NS);
         self.state.delay = *low;
     }
 
@@ -251,7 +248,7 @@ mod tests {
     fn answer(rhcc: &mut Rhcc, receiver_ns: u64) {
         let sent = Instant::from_ns(5_000_000_000);
         rhcc.awaiting = false;
-        rhcc.probe(sent);
+        rhcc.handle_probe_sent(sent);
         rhcc.handle_delay(sent.after(3000), Delay { round_trip_ns: 3000, receiver_ns }, LINE_RATE);
     }
 
@@ -297,8 +294,8 @@ mod tests {
     fn probes_go_by_bytes_and_by_time_below_line_rate() {
         let mut rhcc = fixed(200);
         let start = Instant::from_ns(5_000_000_000);
-        assert!(rhcc.handle_sent(start, 1000), "with the first packet");
-        let probes = (0..1000).filter(|_| rhcc.handle_sent(start, 4162)).count();
+        assert!(rhcc.handle_sent(1000), "with the first packet");
+        let probes = (0..1000).filter(|_| rhcc.handle_sent(4162)).count();
         assert_eq!(probes, 1000 / 8, "4162 B do not divide 32 KiB: one in eight packets");
         assert_eq!(rhcc.next_probe(start), None, "at line rate");
         answer(&mut rhcc, 100_000);
@@ -308,7 +305,8 @@ mod tests {
         let mut sent = 0;
         while let Some(due) = rhcc.next_probe(now) {
             now = due;
-            assert!(rhcc.handle_time(now));
+            assert!(rhcc.is_due(now));
+            rhcc.handle_probe_sent(now);
             sent += 1;
         }
         assert_eq!(sent, usize::from(UNANSWERED_MAX) + 1, "a peer that is gone is not asked for ever");

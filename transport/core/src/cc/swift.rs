@@ -103,7 +103,7 @@ impl Swift {
             self.grow(acknowledged);
         } else {
             let excess = (fabric_ns - self.config.target_ns) << Fraction::BITS;
-            let part = u64::from(self.config.beta.bits()) * (excess / fabric_ns) >> Fraction::BITS;
+            let part = (u64::from(self.config.beta.bits()) * (excess / fabric_ns)) >> Fraction::BITS;
             self.cut(now, part.min(self.config.cut_max.bits().into()));
         }
     }
@@ -115,8 +115,9 @@ impl Swift {
 
     /// `additive` packets per window acknowledged.
     fn grow(&mut self, acknowledged: u64) {
-        let step = u128::from(self.config.additive.bits()) * u128::from(self.packet) * u128::from(acknowledged)
-            / u128::from(self.window);
+        let step =
+            u128::from(self.config.additive.bits()) * u128::from(self.packet) * u128::from(acknowledged)
+                / u128::from(self.window);
         let grown = self.fraction + u64::try_from(step).unwrap_or(u64::MAX >> 1);
         self.window = (self.window + (grown >> Fraction::BITS)).min(self.config.window_max.into());
         self.fraction = grown & ((1 << Fraction::BITS) - 1);
@@ -128,7 +129,7 @@ impl Swift {
             return;
         }
         self.cut_at = now;
-        self.window = (self.window - (self.window * part >> Fraction::BITS)).max(self.window_min);
+        self.window = (self.window - ((self.window * part) >> Fraction::BITS)).max(self.window_min);
     }
 
     pub(crate) fn state_hash<H: Hasher>(&self, now: Instant, hasher: &mut H) {
@@ -174,7 +175,10 @@ mod tests {
     #[test]
     fn receivers_part_of_the_delay_is_not_the_fabrics() {
         let mut swift = Swift::new(SwiftConfig::new(), 1100);
-        swift.handle_delay(Instant::from_ns(1_000_000), Delay { round_trip_ns: 500_000, receiver_ns: 490_000 });
+        swift.handle_delay(
+            Instant::from_ns(1_000_000),
+            Delay { round_trip_ns: 500_000, receiver_ns: 490_000 },
+        );
         assert_eq!(swift.window, 256 << 10);
     }
 }

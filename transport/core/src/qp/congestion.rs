@@ -73,9 +73,9 @@ impl Qp {
 
     /// A packet of `bytes` left.
     #[inline]
-    pub(super) fn charge(&mut self, now: Instant, bytes: u32) {
+    pub(super) fn charge(&mut self, bytes: u32) {
         if let Some(controller) = &mut self.controller {
-            self.pending.probe[0] |= controller.handle_sent(now, bytes);
+            self.pending.probe[0] |= controller.handle_sent(bytes);
         }
     }
 

@@ -114,6 +114,9 @@ impl Qp {
         }
         if std::mem::take(&mut self.pending.probe[index]) {
             shared.counters.probes += 1;
+            if let Some(controller) = &mut self.controller {
+                controller.handle_probe_sent(now);
+            }
             return Some(Kind::Probe(Probe { stream, t1: now.timestamp() }));
         }
         None

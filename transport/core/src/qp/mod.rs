@@ -40,7 +40,8 @@ use crate::completion::Cq;
 use crate::maps::MapPool;
 use crate::memory::Memory;
 use crate::{
-    Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, PdId, Peer, QpConfig, QpId, Rate, RegionId,
+    Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, PdId, Peer, QpConfig, QpId, Rate,
+    RegionId,
 };
 use answer::{Answer, AnswerBody, PeerRequest};
 use control::{Owed, Pending};

@@ -341,7 +341,10 @@ impl Qp {
     #[cold]
     fn not_ready(&mut self, packet: &Incoming) -> RxVerdict {
         let PacketName { msn, generation, .. } = packet.name;
-        self.nak_once(Stream::Requests, Nak { code: NakCode::Rnr(self.rare.config.rnr_timer), msn, generation });
+        self.nak_once(
+            Stream::Requests,
+            Nak { code: NakCode::Rnr(self.rare.config.rnr_timer), msn, generation },
+        );
         RxVerdict::Return(self.rewrite())
     }
 

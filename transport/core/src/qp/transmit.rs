@@ -214,7 +214,7 @@ impl Qp {
         sent.life = budget.now;
         budget.bytes = budget.bytes.saturating_sub(payload);
         if self.controller.is_some() {
-            self.charge(budget.now, ip_len);
+            self.charge(ip_len);
         }
         // T-13.
         let ack_req = resend || !self.may_send() || (psn + 1 == message.packets && !self.has_data());
