@@ -293,7 +293,7 @@ fn defaults() -> dcp_qp_init_attr {
     let options = QpOptions::default();
     let window_bytes = match options.congestion_control {
         CongestionControl::Window { bytes } => bytes,
-        CongestionControl::None => 0,
+        _ => 0,
     };
     dcp_qp_init_attr {
         max_send_wr: options.send_depth,

@@ -33,7 +33,7 @@ fn keep_busy(pair: &mut Pair, script: &mut impl dcp_pair::Script, ns: u64) -> Ve
         let _ = pair.run(script, (ns / 200).max(2000));
         for completion in pair.host_mut(Side::Client).completions.drain(..) {
             assert_eq!(completion.status, dcp_core::Status::Success);
-            bytes[usize::try_from(completion.wr_id).unwrap()] += u64::from(completion.byte_len);
+            bytes[usize::try_from(completion.wr_id).expect("small")] += u64::from(completion.byte_len);
         }
     }
     bytes

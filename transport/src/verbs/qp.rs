@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use dcp_core::{
-    CongestionControl, CqId, MrAttr, MrKeys, Peer, QpConfig, QpId, QpState, RegionId, Sge, SrqId,
+    CongestionControl, CqId, MrAttr, MrKeys, Peer, QpConfig, QpId, QpState, Rate, RegionId, RhccConfig, Sge, SrqId,
 };
 use dcp_wire::{Ipv4Addr, MacAddr, Msn, PKey, Qpn, Ssn};
 use dpdk_ffi::{HugePreference, Region};
@@ -44,6 +44,10 @@ pub struct QpOptions {
     pub icrc: bool,
     /// Congestion control.
     pub congestion_control: CongestionControl,
+    /// Fastest pace, and the line rate of DCQCN and RHCC. Default: unlimited, without pacing.
+    pub rate_max: Rate,
+    /// RHCC's sender, beside any congestion control. Default: none.
+    pub rhcc: Option<RhccConfig>,
     /// Receives shared with other queue pairs of the worker.
     pub shared_receives: Option<SharedReceives>,
 }
@@ -61,6 +65,8 @@ impl Default for QpOptions {
             rnr_retry: 7,
             icrc: false,
             congestion_control: CongestionControl::Window { bytes: 256 << 10 },
+            rate_max: Rate::UNLIMITED,
+            rhcc: None,
             shared_receives: None,
         }
     }
@@ -356,6 +362,8 @@ fn config(options: &QpOptions, pd: &Pd, send_cq: CqId, recv_cq: CqId, mtu: u32) 
         rnr_retry: options.rnr_retry,
         icrc: options.icrc,
         cc: options.congestion_control,
+        rate_max: options.rate_max,
+        rhcc: options.rhcc,
         ..QpConfig::new(pd.id, send_cq)
     }
 }
