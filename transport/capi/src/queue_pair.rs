@@ -329,5 +329,6 @@ fn options(attr: &dcp_qp_init_attr) -> Result<QpOptions, Failure> {
             bytes => CongestionControl::Window { bytes },
         },
         shared_receives: None,
+        ..QpOptions::default()
     })
 }

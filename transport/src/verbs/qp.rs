@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use dcp_core::{
-    CongestionControl, CqId, MrAttr, MrKeys, Peer, QpConfig, QpId, QpState, Rate, RegionId, RhccConfig, Sge, SrqId,
+    CongestionControl, CqId, MrAttr, MrKeys, Peer, QpConfig, QpId, QpState, Rate, RegionId, RhccConfig, Sge,
+    SrqId,
 };
 use dcp_wire::{Ipv4Addr, MacAddr, Msn, PKey, Qpn, Ssn};
 use dpdk_ffi::{HugePreference, Region};
