@@ -166,7 +166,11 @@ impl Switch {
 
     /// One round over all ports. Returns the frames received and sent.
     pub fn poll(&mut self) -> usize {
-        let now = self.clock.now_ns();
+        self.poll_at(self.clock.now_ns())
+    }
+
+    /// The same at a time of the caller's, which never goes back.
+    pub(crate) fn poll_at(&mut self, now: u64) -> usize {
         self.pipeline.handle_timeout(now);
         let mut moved = 0;
         for index in 0..self.ports.len() {

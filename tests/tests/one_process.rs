@@ -104,6 +104,7 @@ fn every_operation_survives_what_a_network_does() {
         trim: Probability::new(0.02).unwrap(),
         drop: Probability::new(0.002).unwrap(),
         duplicate: Probability::new(0.01).unwrap(),
+        ..Faults::default()
     };
     let the_loop = the_loop();
     for op in Op::ALL {

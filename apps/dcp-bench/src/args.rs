@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::failure::Failure;
+use crate::network::NetworkArgs;
 use crate::plan::{Device, Faults, Length, Op, Plan, Threads};
 use crate::report::Unit;
 use crate::units::{self, Cores, Probability};
@@ -146,9 +147,9 @@ pub struct TrafficArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Network (loop only)")]
 pub struct FabricArgs {
-    /// Hosts at the switch, 2 to 33: one server, the others clients
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub hosts: u32,
+    /// Hosts, 2 to 33: one server, the others clients [default: 2, or what the file of --topology has]
+    #[arg(long, value_name = "N")]
+    pub hosts: Option<u32>,
     /// Queued bytes above which the switch trims
     #[arg(long, value_name = "BYTES", default_value = "512K", value_parser = units::parse_size)]
     pub threshold: u64,
@@ -167,6 +168,9 @@ pub struct FabricArgs {
     /// Seed of the data and of the injected faults
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::parse_seed)]
     pub seed: u64,
+    /// Switches, links and what happens on them.
+    #[command(flatten)]
+    pub network: Box<NetworkArgs>,
 }
 
 /// Where results go.
@@ -202,7 +206,7 @@ impl BandwidthArgs {
                 "--iters and --duration cannot be used together: a run ends by its messages or by its time",
             ));
         }
-        let plan = self.unchecked_plan(op).checked()?;
+        let plan = self.unchecked_plan(op)?.checked()?;
         let mut notes = vec!["loop: clients, switch and server all run in this process".to_owned()];
         let cuts = [
             ("--tx-depth", self.traffic.tx_depth, plan.tx_depth, "the messages of a queue pair"),
@@ -217,7 +221,7 @@ impl BandwidthArgs {
         Ok((plan, notes))
     }
 
-    fn unchecked_plan(&self, op: Op) -> Plan {
+    fn unchecked_plan(&self, op: Op) -> Result<Plan, Failure> {
         let default = Plan::default();
         let (traffic, fabric) = (&self.traffic, &self.fabric);
         let length = match (traffic.duration, traffic.iters) {
@@ -225,7 +229,8 @@ impl BandwidthArgs {
             (None, Some(n)) => Length::Iterations(n),
             (None, None) => default.length,
         };
-        Plan {
+        let network = fabric.network.network()?;
+        Ok(Plan {
             op,
             device: Device::Loop,
             size: traffic.size.unwrap_or(op.default_size()),
@@ -237,18 +242,25 @@ impl BandwidthArgs {
             cq_mod: traffic.cq_mod.unwrap_or(default.cq_mod),
             threads: traffic.threads,
             cores: traffic.cores.clone().map_or(Vec::new(), |cores| cores.0),
-            hosts: fabric.hosts,
+            hosts: fabric.hosts.or(network.own_hosts()).unwrap_or(default.hosts),
+            network,
             window_bytes: traffic.window,
             threshold_bytes: fabric.threshold,
             control_bytes: fabric.control_bytes,
-            faults: Faults { trim: fabric.trim, drop: fabric.drop, duplicate: fabric.dup },
+            faults: Faults {
+                trim: fabric.trim,
+                drop: fabric.drop,
+                duplicate: fabric.dup,
+                reorder: fabric.network.reorder,
+                corrupt: fabric.network.corrupt,
+            },
             seed: fabric.seed,
             verify_each: traffic.verify,
             qp_timeout: traffic.qp_timeout,
             retry_cnt: traffic.retry_cnt,
             rnr_retry: traffic.rnr_retry,
             icrc: traffic.icrc,
-        }
+        })
     }
 }
 
@@ -287,6 +299,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::network::{Balance, Network, Shape};
 
     fn plan(options: &[&str]) -> Result<(Plan, Vec<String>), Failure> {
         let words = ["dcp-bench", "write"].iter().chain(options);
@@ -312,7 +325,8 @@ mod tests {
     fn every_option_reaches_the_plan() {
         let line = "-s 1M -n 7 -q 3 -t 5 -r 6 -m 256 -Q 2 -u 10 --retry-cnt 3 --window 128K --threads split --verify \
                     --rnr-retry 2 --icrc --cores 0-1 \
-                    --hosts 9 --threshold 8K --control-bytes 0 --trim 5% --drop 0.001 --dup 1 --seed 42";
+                    --hosts 9 --topology two-switch --path-weights 1:4 --lb spray --link-gbps 2.5 --pcap out.pcap \
+                    --reorder 0.25 --corrupt 1e-3 --threshold 8K --control-bytes 0 --trim 5% --drop 0.001 --dup 1 --seed 42";
         let (plan, _) = plan(&line.split_whitespace().collect::<Vec<_>>()).unwrap();
         let probability = |value| Probability::new(value).unwrap();
         let expected = Plan {
@@ -328,10 +342,22 @@ mod tests {
             threads: Threads::Split,
             cores: vec![0, 1],
             hosts: 9,
+            network: Network {
+                shape: Shape::TwoSwitch(vec![1, 4]),
+                link_gbps: 2.5,
+                balance: Balance::Spray,
+                pcap: Some("out.pcap".into()),
+            },
             window_bytes: 128 << 10,
             threshold_bytes: 8 << 10,
             control_bytes: 0,
-            faults: Faults { trim: probability(0.05), drop: probability(0.001), duplicate: probability(1.0) },
+            faults: Faults {
+                trim: probability(0.05),
+                drop: probability(0.001),
+                duplicate: probability(1.0),
+                reorder: probability(0.25),
+                corrupt: probability(0.001),
+            },
             seed: 42,
             verify_each: true,
             qp_timeout: 10,

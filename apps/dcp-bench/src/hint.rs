@@ -33,6 +33,8 @@ pub fn of_exceeded_retries(plan: &Plan, net: &NetCounters) -> String {
     TRANSPORT.to_owned()
 }
 
+/// For a run whose network changes bytes.
+pub const CORRUPT: &str = "without --icrc nothing notices the bytes that --corrupt changes: add --icrc";
 /// For what should never happen.
 pub const TRANSPORT: &str = "this is a fault of the transport: please report it with the command line";
 

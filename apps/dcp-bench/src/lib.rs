@@ -16,6 +16,7 @@ pub mod json;
 pub mod loopback;
 pub mod measure;
 pub mod net;
+pub mod network;
 pub mod op;
 pub mod outcome;
 pub mod pattern;

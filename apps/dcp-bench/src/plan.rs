@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::failure::Failure;
+use crate::network::Network;
 use crate::op::ATOMIC_BYTES;
 pub use crate::op::Op;
 use crate::units::Probability;
@@ -80,6 +81,10 @@ pub struct Faults {
     pub drop: Probability,
     /// Send a frame twice.
     pub duplicate: Probability,
+    /// Let a frame be overtaken.
+    pub reorder: Probability,
+    /// Change a byte of a frame.
+    pub corrupt: Probability,
 }
 
 /// What a run is to do.
@@ -110,6 +115,8 @@ pub struct Plan {
     pub threads: Threads,
     /// Cores to run on, the first for the client; none: wherever the system puts it.
     pub cores: Vec<usize>,
+    /// Switches and links of the loop, which suit `hosts`.
+    pub network: Network,
     /// Hosts at the switch, the server included: 2 … [`HOSTS_MAX`].
     pub hosts: u32,
     /// Static window of bytes in flight per queue pair: at least two MTUs and twice [`ACK_BYTES`].
@@ -149,6 +156,7 @@ impl Default for Plan {
             cq_mod: 100,
             threads: Threads::Inline,
             cores: Vec::new(),
+            network: Network::default(),
             hosts: 2,
             window_bytes: 256 << 10,
             threshold_bytes: 512 << 10,
@@ -178,6 +186,7 @@ impl Plan {
         in_range("--rx-depth", u64::from(self.rx_depth), 1, u64::from(RX_DEPTH_MAX))?;
         in_range("--cq-mod", u64::from(self.cq_mod), 1, u64::from(TX_DEPTH_MAX))?;
         in_range("--hosts", u64::from(self.hosts), 2, u64::from(HOSTS_MAX))?;
+        self.network.topology(self.hosts)?;
         in_range("--threshold", self.threshold_bytes, 0, QUEUE_BYTES_MAX)?;
         in_range("--control-bytes", self.control_bytes, 0, QUEUE_BYTES_MAX)?;
         in_range("--qp-timeout", u64::from(self.qp_timeout), 0, 31)?;

@@ -117,7 +117,7 @@ pub fn parse_seed(text: &str) -> Result<u64, String> {
 }
 
 /// Digits with at most one point and an exponent: no sign in front, `inf` or `nan`.
-fn decimal(text: &str) -> Option<f64> {
+pub(crate) fn decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
     if plain && !text.starts_with(['+', '-']) { text.parse().ok() } else { None }
 }

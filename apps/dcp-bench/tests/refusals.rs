@@ -160,13 +160,6 @@ fn options_of_later_versions_are_refused() {
         "--rate 10",
         "--csv out",
         "--interval 1",
-        "--link-gbps 10",
-        "--reorder 1%",
-        "--corrupt 1%",
-        "--topology single",
-        "--paths 2",
-        "--lb ecmp",
-        "--pcap out",
     ] {
         assert_refused(options, "unexpected argument");
     }
@@ -262,4 +255,37 @@ fn reader_that_left_is_no_panic() {
     command.args(["write", "--mtu", "1500", "--json", "-"]);
     let status = command.stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
     assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn networks_that_cannot_be_are_refused() {
+    let broken = file("broken.toml");
+    std::fs::write(&broken, "[[switch]]\nname = \"a\"\nhost = 2\n").expect("the directory is there");
+    let broken = format!("--topology {}", broken.display());
+    for (options, sentence) in [
+        ("--link-gbps -1", "a rate is a number of Gb/s such as 10 or 0.5"),
+        ("--link-gbps 20000", "a rate is 0.001 to 10000 Gb/s, or 0 for no limit"),
+        ("--reorder 101%", "a probability is 0 to 1"),
+        ("--corrupt -1", "a probability is a number"),
+        ("--topology ring", "--topology is ring, but must be single, two-switch, or a file"),
+        ("--topology nowhere.toml", "--topology nowhere.toml: No such file"),
+        (&broken, "unknown field `host`"),
+        ("--paths 2", "--paths is about the links between two switches"),
+        ("--path-weights 1:4", "--path-weights is about the links between two switches"),
+        ("--topology two-switch --paths 0", "--paths is 0, but must be 1 to 64"),
+        ("--topology two-switch --paths 3 --path-weights 1:4", "--path-weights has 2 weights"),
+        ("--topology two-switch --path-weights 1:0", "weights are up to 64 whole numbers from 1 to 1000"),
+        ("--topology two-switch --path-weights 1:1000 --link-gbps 0.1", "the rate in Gb/s"),
+        ("--lb spray", "--lb chooses among parallel links"),
+        ("--topology two-switch --lb best", "invalid value 'best'"),
+    ] {
+        assert_refused(options, sentence);
+    }
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_is_an_error_of_the_environment() {
+    let output = write("--iters 1 --pcap /nowhere/at-all.pcap");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("--pcap /nowhere/at-all.pcap: No such file"), "{}", stderr(&output));
 }

@@ -8,6 +8,7 @@ mod error;
 mod network;
 mod plan;
 mod routes;
+mod time;
 
 pub use description::{Description, LinkDescription, SwitchDescription};
 pub use error::TopologyError;

@@ -8,6 +8,7 @@ use dcp::core::Status;
 use dcp::dpdk::{Eal, MbufBatch, available_cores, pin, register_thread};
 
 use super::fabric::Fabric;
+use super::network;
 use super::tally::{Next, Tally, net_counters};
 use crate::failure::Failure;
 use crate::hint;
@@ -39,7 +40,8 @@ pub(super) fn run(
         _ => run_split(eal, &mut fabric, &cores, &mut tally),
     };
     let end_ns = fabric.server.worker.now().ns();
-    let net = net_counters(&fabric.clients, &fabric.switch, &fabric.server);
+    let net = net_counters(&fabric.clients, &fabric.network, &fabric.server);
+    fabric.notes.extend(network::finish_capture(&mut fabric.network, plan));
     driven.map_err(|failure| explained(failure, plan, net))?;
     let done = completed(&fabric.clients);
     let threads = u32::try_from(cores.len().max(1)).unwrap_or(u32::MAX);
@@ -94,17 +96,20 @@ fn verify(fabric: &mut Fabric<'_>, done: u64, enough: &impl Fn() -> bool) -> Res
 fn explained(failure: Failure, plan: &Plan, net: NetCounters) -> Failure {
     let exceeded = failure.status.is_some_and(|status| status.number == Status::RetryExceeded as u32);
     let failure = failure.with_net(net);
+    if plan.faults.corrupt.get() > 0.0 && !plan.icrc {
+        return failure.with_hint(hint::CORRUPT);
+    }
     if exceeded { failure.or_hint(|| hint::of_exceeded_retries(plan, &net)) } else { failure }
 }
 
 fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Failure> {
-    let Fabric { clients, switch, server, .. } = fabric;
+    let Fabric { clients, network, server, .. } = fabric;
     let mut rounds = 0u32;
     while !clients.iter().all(Sender::is_done) {
         for client in clients.iter_mut() {
             client.poll()?;
         }
-        switch.poll();
+        network.poll();
         poll_server(server, clients.len())?;
         rounds = rounds.wrapping_add(1);
         if rounds.is_multiple_of(ROUNDS_PER_TICK) {
@@ -157,7 +162,7 @@ fn run_split(
     cores: &[usize],
     tally: &mut Tally<'_>,
 ) -> Result<(), Failure> {
-    let Fabric { clients, switch, server, .. } = fabric;
+    let Fabric { clients, network, server, .. } = fabric;
     let clock = *server.worker.clock();
     let signals = &Signals::default();
     std::thread::scope(|scope| {
@@ -166,7 +171,7 @@ fn run_split(
             spawn(scope, move || on_core(eal, cores[0], signals, || run_clients(clients, signals)))?;
         let rest = if let [_, second, third] = *cores {
             let poll = move || {
-                switch.poll();
+                network.poll();
                 Ok(())
             };
             let switch = spawn(scope, move || on_core(eal, second, signals, || until_ended(signals, poll)))?;
@@ -175,7 +180,7 @@ fn run_split(
             vec![switch, server]
         } else {
             let poll = move || {
-                switch.poll();
+                network.poll();
                 poll_server(server, 1)
             };
             vec![spawn(scope, move || on_core(eal, cores[1], signals, || until_ended(signals, poll)))?]

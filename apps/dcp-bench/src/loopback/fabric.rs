@@ -3,20 +3,18 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::core::{CqId, Endpoint, EndpointConfig, Mixer, PdId, Peer, QpConfig, QpId};
-use dcp::dpdk::{Clock, Eal, FabricConfig, Pool, PoolConfig, QueuePair, create_links};
-use dcp::wire::{HO_LEN, Ipv4Addr, MacAddr, Msn, PKey, RegionKey, Ssn};
+use dcp::dpdk::{Clock, Eal, Pool, PoolConfig, QueuePair};
+use dcp::wire::{Ipv4Addr, MacAddr, Msn, PKey, RegionKey, Ssn};
 use dcp::{Worker, WorkerConfig};
-use dcp_switch::Switch;
-use dcp_switch::pipeline::{FaultConfig, PipelineConfig, PortId, Probability, QUEUE_FRAMES_MAX};
+use dcp_switch::topology::Network;
 
+use super::network;
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::traffic::{
     Content, Layout, Receiver, Sender, SenderParts, add_memory, check_memory, qp_config, server_qp_config,
 };
 
-/// Frames that each direction of a link holds.
-const RING_FRAMES: u32 = 1024;
 /// Header and payload mbufs of one host.
 #[derive(Debug)]
 struct HostPools {
@@ -29,7 +27,7 @@ struct HostPools {
 pub(super) struct Pools(Vec<HostPools>);
 
 /// Mbufs of one kind at one host: what a window, two rings and a stash hold, less with many hosts.
-const fn mbufs_per_host(hosts: u32) -> u32 {
+pub(super) const fn mbufs_per_host(hosts: u32) -> u32 {
     if hosts <= 8 { 8191 } else { 2047 }
 }
 
@@ -62,7 +60,7 @@ impl Pools {
 /// Everything that one run drives.
 pub(super) struct Fabric<'a> {
     pub(super) clients: Vec<Sender<'a>>,
-    pub(super) switch: Switch,
+    pub(super) network: Network,
     pub(super) server: Receiver,
     pub(super) notes: Vec<String>,
 }
@@ -83,17 +81,16 @@ impl<'a> Fabric<'a> {
         plan: &Plan,
         interrupted: &'a AtomicBool,
     ) -> Result<Self, Failure> {
-        let config = FabricConfig { links: plan.hosts as usize, ring_size: RING_FRAMES };
-        let links = create_links(eal, config).map_err(|error| Failure::environment(error.to_string()))?;
-        let (host_ends, switch_ends): (Vec<_>, Vec<_>) = links.into_iter().unzip();
+        let topology = plan.network.topology(plan.hosts)?;
+        let (host_ends, cables) = network::make_links(eal, &topology)?;
         let layout = Layout::new(plan);
         check_memory(layout, 2 * u64::from(plan.clients()))?;
         let mut hosts = Vec::with_capacity(host_ends.len());
         for (number, (queues, pools)) in host_ends.into_iter().zip(&pools.0).enumerate() {
             hosts.push(make_host(number, queues, pools, clock, plan)?);
         }
-        let switch = make_switch(&hosts, switch_ends, clock, plan)?;
-        let mut notes: Vec<String> = switch.pipeline().notes().iter().map(ToString::to_string).collect();
+        let macs: Vec<_> = hosts.iter().map(mac_of).collect();
+        let (network, mut notes) = network::make(topology, &macs, cables, clock, plan)?;
         if layout.depth < u64::from(plan.tx_depth) {
             notes.push(format!(
                 "--verify gives each message a buffer of its own: depth {} here",
@@ -105,7 +102,7 @@ impl<'a> Fabric<'a> {
             .into_iter()
             .map(|host| connect_client(host, &mut served, layout, plan, interrupted))
             .collect::<Result<_, _>>()?;
-        Ok(Self { clients, switch, server: served.receiver(plan)?, notes })
+        Ok(Self { clients, network, server: served.receiver(plan)?, notes })
     }
 }
 
@@ -148,37 +145,6 @@ fn make_host(
 
 fn host_ip(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)) + number)
-}
-
-fn make_switch(hosts: &[Host], ports: Vec<QueuePair>, clock: &Clock, plan: &Plan) -> Result<Switch, Failure> {
-    let count = u16::try_from(ports.len()).unwrap_or(u16::MAX);
-    let probability = |value: f64| Probability::new(value).unwrap_or(Probability::NEVER);
-    let faults = FaultConfig {
-        trim: probability(plan.faults.trim.get()),
-        drop: probability(plan.faults.drop.get()),
-        duplicate: probability(plan.faults.duplicate.get()),
-        ..FaultConfig::NONE
-    };
-    let bytes = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-    let config = PipelineConfig {
-        trim_threshold_bytes: bytes(plan.threshold_bytes),
-        control_bytes_max: bytes(plan.control_bytes),
-        data_frames_max: frames_max(plan, plan.threshold_bytes, 1),
-        control_frames_max: frames_max(plan, plan.control_bytes, 0),
-        static_macs: hosts.iter().zip(0..count).map(|(host, port)| (mac_of(host), PortId(port))).collect(),
-        faults: vec![faults; usize::from(count)],
-        seed: plan.seed,
-        ..PipelineConfig::new(count)
-    };
-    Switch::new(config, ports, *clock).map_err(|error| Failure::usage(error.to_string()))
-}
-
-/// Frames that a queue of so many bytes can hold, so that it is the bytes that bound it: no more than there are mbufs to
-/// put frames in, with one for the frame that a queue at its threshold still takes.
-fn frames_max(plan: &Plan, bytes: u64, least: u32) -> u32 {
-    let frames = u32::try_from(bytes / HO_LEN as u64 + 1).unwrap_or(u32::MAX);
-    let mbufs = plan.hosts * mbufs_per_host(plan.hosts);
-    frames.min(mbufs).clamp(least, QUEUE_FRAMES_MAX)
 }
 
 fn mac_of(host: &Host) -> MacAddr {
@@ -269,30 +235,4 @@ fn connect(host: &mut Host, qp: QpId, peer: &Host, peer_qp: QpId, pkey: PKey) ->
         .and_then(|()| endpoint.modify_to_rtr(qp, peer))
         .and_then(|()| endpoint.modify_to_rts(qp));
     connected.map_err(|error| Failure::transfer(error.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn queues_are_bounded_by_bytes_and_not_by_frames() {
-        for (hosts, bytes) in [(2, 0), (2, 512 << 10), (2, 900_000), (33, 3 << 20)] {
-            let plan = Plan { hosts, ..Plan::default() };
-            assert!(
-                u64::from(frames_max(&plan, bytes, 1)) * HO_LEN as u64 > bytes,
-                "{hosts} hosts, {bytes} bytes"
-            );
-        }
-    }
-
-    #[test]
-    fn no_queue_is_made_for_more_frames_than_there_are() {
-        for hosts in 2..=33 {
-            let plan = Plan { hosts, ..Plan::default() };
-            let frames = frames_max(&plan, 1 << 30, 1);
-            assert_eq!(frames, hosts * mbufs_per_host(hosts));
-            assert!(frames <= QUEUE_FRAMES_MAX);
-        }
-    }
 }

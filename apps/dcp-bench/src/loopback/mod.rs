@@ -5,6 +5,7 @@
 
 mod drive;
 mod fabric;
+mod network;
 mod tally;
 
 use std::sync::atomic::AtomicBool;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dcp_switch::Switch;
+use dcp_switch::topology::Network;
 
 use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
@@ -121,9 +121,9 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What endpoints and switch counted.
-pub(super) fn net_counters(clients: &[Sender<'_>], switch: &Switch, server: &Receiver) -> NetCounters {
-    let totals = switch.pipeline().totals();
+/// What endpoints and switches counted.
+pub(super) fn net_counters(clients: &[Sender<'_>], network: &Network, server: &Receiver) -> NetCounters {
+    let totals = network.totals();
     let ho_lost = totals.egress.ho_lost();
     let mut net = NetCounters {
         trimmed: totals.egress.trimmed,
