@@ -1,6 +1,7 @@
 //! The paper's Figure 11 in virtual time: two switches, two links of unequal capacity, adaptive routing, and the real
 //! endpoints and pipelines.
 #![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,6 +17,9 @@ const MESSAGE: u32 = 1 << 20;
 const MESSAGES: u64 = 64;
 const WINDOW: u32 = 1 << 20;
 
+/// A frame from a host: time of its arrival, a number that orders frames of one time, the host, its bytes.
+type Flight = (u64, u64, usize, Vec<u8>);
+
 /// Two hosts and the switches between them.
 struct World {
     pair: Pair,
@@ -24,8 +28,7 @@ struct World {
     /// Lines from the hosts, the server's first, as hosts are numbered; and what bounced frames wait for them.
     lines: [LinkTime; 2],
     bounced: [Vec<Vec<u8>>; 2],
-    /// Frames from hosts, with the time of their arrival.
-    flying: BinaryHeap<Reverse<(u64, u64, usize, Vec<u8>)>>,
+    flying: BinaryHeap<Reverse<Flight>>,
     sent: u64,
     now_ns: u64,
 }
