@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dcp_tests::build::repository;
 
 /// Requirements that this version does not build, and why.
-const NOT_BUILT: &[(&str, &str)] = &[("C-4", "RHCC's receiver comes with its program")];
+const NOT_BUILT: &[(&str, &str)] = &[];
 /// Letters of the protocol's requirements.
 const LETTERS: [char; 5] = ['P', 'T', 'R', 'S', 'C'];
 const SOURCES: [&str; 3] = ["transport", "switch-sw", "tests"];

@@ -24,6 +24,7 @@ mod time;
 mod wheel;
 
 pub use cc::{CongestionControl, DcqcnConfig, Fraction, Rate, RhccConfig, RhccThreshold, SwiftConfig};
+pub use cc::{HostControl, HostControlConfig, HostControlError, Level, Levels, Occupancy, TrafficClass};
 pub use completion::{Completion, Operation, Status};
 pub use config::{EndpointConfig, Peer, QpConfig, WindowError};
 pub use counters::{Counters, DropReason};

@@ -5,6 +5,7 @@
 
 mod controller;
 mod dcqcn;
+mod host;
 mod pacer;
 mod rate;
 mod rhcc;
@@ -12,6 +13,7 @@ mod swift;
 
 pub(crate) use controller::{Controller, Delay};
 pub use dcqcn::DcqcnConfig;
+pub use host::{HostControl, HostControlConfig, HostControlError, Level, Levels, Occupancy, TrafficClass};
 pub(crate) use pacer::Pacer;
 pub use rate::{Fraction, Rate};
 pub use rhcc::{RhccConfig, RhccThreshold};
