@@ -3,6 +3,7 @@
 
 pub mod build;
 pub mod machine;
+pub mod namespace;
 pub mod program;
 pub mod results;
 

@@ -28,6 +28,15 @@ impl Bench {
 
     /// The same with the program at `path`.
     pub fn at(path: &Path, wrapper: &[&str], options: &str) -> Self {
+        Self::make(path, wrapper, "write", options)
+    }
+
+    /// `dcp-bench` with any operation, started by another command that takes it as its last arguments.
+    pub fn op(wrapper: &[&str], op: &str, options: &str) -> Self {
+        Self::make(build::dcp_bench(), wrapper, op, options)
+    }
+
+    fn make(path: &Path, wrapper: &[&str], op: &str, options: &str) -> Self {
         let mut command = match wrapper {
             [] => Command::new(path),
             [first, rest @ ..] => {
@@ -36,8 +45,8 @@ impl Bench {
                 command
             }
         };
-        command.arg("write").args(options.split_whitespace()).stdin(Stdio::null());
-        Self { command, options: options.to_owned() }
+        command.arg(op).args(options.split_whitespace()).stdin(Stdio::null());
+        Self { command, options: format!("{op} {options}") }
     }
 
     /// The command, to change its environment.
@@ -57,21 +66,29 @@ impl Bench {
         End { pid, options: self.options, output }
     }
 
+    /// Starts it and returns when it has printed a line that contains `word` on standard error, where the table goes
+    /// with `--json -`.
+    ///
+    /// # Panics
+    /// When it does not get that far.
+    pub fn start_until(mut self, word: &str) -> Running {
+        self.command.args(["--json", "-"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().expect("the program starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut said = String::new();
+        while !said.contains(word) {
+            let count = stderr.read_line(&mut said).expect("it prints text");
+            assert_ne!(count, 0, "{}: it ended before its run: {said}", self.options);
+        }
+        Running { pid: child.id(), child: Some(child), stderr, options: self.options }
+    }
+
     /// Starts it and returns when its signal handlers are in place and its run is about to begin.
     ///
     /// # Panics
     /// When it does not get that far.
-    pub fn start(mut self) -> Running {
-        // With `--json -` the banner goes to standard error.
-        self.command.args(["--json", "-"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = self.command.spawn().expect("the program starts");
-        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
-        let mut banner = String::new();
-        while !banner.contains("#iterations") {
-            let count = stderr.read_line(&mut banner).expect("it prints text");
-            assert_ne!(count, 0, "{}: it ended before its run: {banner}", self.options);
-        }
-        Running { pid: child.id(), child: Some(child), stderr, options: self.options }
+    pub fn start(self) -> Running {
+        self.start_until("#iterations")
     }
 }
 
@@ -148,7 +165,7 @@ const RUNNING_TICKS: u64 = 60;
 const HANG_NS: u64 = 60_000_000_000;
 
 /// Processor time that a process has taken, in ticks of 10 ms; `None` when it has ended.
-fn cpu_ticks(pid: u32) -> Option<u64> {
+pub fn cpu_ticks(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // Behind the name in parentheses: the state is field 3, user time 14, system time 15.
     let (_, rest) = stat.rsplit_once(") ")?;

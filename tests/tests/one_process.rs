@@ -111,7 +111,7 @@ fn every_operation_survives_what_a_network_does() {
         for (verify_each, icrc) in [(false, true), (true, false)] {
             let size = op.default_size();
             let lossy =
-                Plan { faults, qp_timeout: 10, hosts: 3, qps: 2, verify_each, icrc, ..Plan::default() };
+                Plan { faults, qp_timeout: 12, hosts: 3, qps: 2, verify_each, icrc, ..Plan::default() };
             let plan = Plan { op, size, length: iterations(100), ..lossy }.checked().unwrap();
             let outcome =
                 run(&the_loop, &plan, false).unwrap_or_else(|failure| panic!("{}: {failure}", op.name()));

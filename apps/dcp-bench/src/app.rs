@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 
 use crate::args::{self, BandwidthArgs, Cli};
 use crate::console::{Console, say};
-use crate::device;
+use crate::device::{self, Stage};
 use crate::failure::{Failure, FailureKind};
 use crate::interrupt;
 use crate::json;
@@ -108,9 +108,15 @@ impl App {
         let interrupted = interrupt::watch(move || tell_cut_off(&sink)).map_err(|error| {
             Failure::environment(format!("cannot watch for Ctrl-C: {error}")).with_hint(RAISE)
         })?;
-        self.console.table(&report::banner(plan, self.unit))?;
         let mut progress = if self.console.quiet { Progress::hidden() } else { Progress::on_terminal(plan) };
-        let result = device::run(plan, &interrupted, &mut progress);
+        let mut stage = Stage {
+            interrupted: &interrupted,
+            progress: &mut progress,
+            banner: &|plan| self.console.table(&report::banner(plan, self.unit)),
+            line: &|text| self.console.table(text),
+            note: &|text| self.console.note(text),
+        };
+        let result = device::run(plan, &mut stage);
         progress.finish();
         result
     }

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod link;
+
 use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -9,6 +11,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::failure::Failure;
 use crate::network::NetworkArgs;
+pub use link::LinkArgs;
+
 use crate::plan::{Device, Faults, Length, Op, Plan, Threads};
 use crate::report::Unit;
 use crate::units::{self, Cores, Probability};
@@ -78,6 +82,9 @@ impl Command {
 /// Options of a bandwidth test.
 #[derive(Args, Debug)]
 pub struct BandwidthArgs {
+    /// Who the other side is, and the way to it.
+    #[command(flatten)]
+    pub link: LinkArgs,
     /// What to move.
     #[command(flatten)]
     pub traffic: TrafficArgs,
@@ -111,9 +118,9 @@ pub struct TrafficArgs {
     /// Receives that the server keeps posted on a queue pair, where messages take them [default: 512]
     #[arg(short, long, value_name = "N")]
     pub rx_depth: Option<u32>,
-    /// Payload of a packet in bytes: 256, 512, 1024, 2048, 4096 or 8192
-    #[arg(short, long, value_name = "BYTES", default_value_t = 4096)]
-    pub mtu: u32,
+    /// Payload of a packet in bytes: 256, 512, 1024, 2048, 4096 or 8192 [default: 4096, or what the devices carry]
+    #[arg(short, long, value_name = "BYTES")]
+    pub mtu: Option<u32>,
     /// Ask for a completion once in so many messages [default: 100]
     #[arg(short = 'Q', long, value_name = "N")]
     pub cq_mod: Option<u32>,
@@ -206,8 +213,14 @@ impl BandwidthArgs {
                 "--iters and --duration cannot be used together: a run ends by its messages or by its time",
             ));
         }
-        let plan = self.unchecked_plan(op)?.checked()?;
-        let mut notes = vec!["loop: clients, switch and server all run in this process".to_owned()];
+        let plan = self.unchecked_plan(op, self.link.device()?)?.checked()?;
+        let mut notes = Vec::new();
+        if plan.device == Device::Loop {
+            notes.push(
+                "loop: clients, switch and server all run in this process; use --server to wait for a peer"
+                    .to_owned(),
+            );
+        }
         let cuts = [
             ("--tx-depth", self.traffic.tx_depth, plan.tx_depth, "the messages of a queue pair"),
             ("--rx-depth", self.traffic.rx_depth, plan.rx_depth, "the messages of a queue pair"),
@@ -221,7 +234,7 @@ impl BandwidthArgs {
         Ok((plan, notes))
     }
 
-    fn unchecked_plan(&self, op: Op) -> Result<Plan, Failure> {
+    fn unchecked_plan(&self, op: Op, device: Device) -> Result<Plan, Failure> {
         let default = Plan::default();
         let (traffic, fabric) = (&self.traffic, &self.fabric);
         let length = match (traffic.duration, traffic.iters) {
@@ -232,13 +245,14 @@ impl BandwidthArgs {
         let network = fabric.network.network()?;
         Ok(Plan {
             op,
-            device: Device::Loop,
+            device,
             size: traffic.size.unwrap_or(op.default_size()),
             length,
             qps: traffic.qp,
             tx_depth: traffic.tx_depth.unwrap_or(default.tx_depth),
             rx_depth: traffic.rx_depth.unwrap_or(default.rx_depth),
-            mtu: traffic.mtu,
+            mtu: traffic.mtu.unwrap_or(default.mtu),
+            mtu_asked: traffic.mtu.is_some(),
             cq_mod: traffic.cq_mod.unwrap_or(default.cq_mod),
             threads: traffic.threads,
             cores: traffic.cores.clone().map_or(Vec::new(), |cores| cores.0),
@@ -318,7 +332,8 @@ mod tests {
     fn bare_run_is_the_default_plan() {
         let (plan, notes) = plan(&[]).unwrap();
         assert_eq!(plan, Plan::default().checked().unwrap());
-        assert_eq!(notes, ["loop: clients, switch and server all run in this process"]);
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].starts_with("loop: ") && notes[0].contains("--server"));
     }
 
     #[test]
@@ -338,6 +353,7 @@ mod tests {
             tx_depth: 5,
             rx_depth: 6,
             mtu: 256,
+            mtu_asked: true,
             cq_mod: 2,
             threads: Threads::Split,
             cores: vec![0, 1],

@@ -35,6 +35,17 @@ pub fn of_exceeded_retries(plan: &Plan, net: &NetCounters) -> String {
 
 /// For a run whose network changes bytes.
 pub const CORRUPT: &str = "without --icrc nothing notices the bytes that --corrupt changes: add --icrc";
+
+/// Why the peer of another process no longer answers.
+pub fn of_silence(plan: &Plan) -> String {
+    format!(
+        "nothing came back for {} timeouts of --qp-timeout {}: check the network in between, and that the server has a \
+         core to itself",
+        u32::from(plan.retry_cnt) + 1,
+        plan.qp_timeout
+    )
+}
+
 /// For what should never happen.
 pub const TRANSPORT: &str = "this is a fault of the transport: please report it with the command line";
 

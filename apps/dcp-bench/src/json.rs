@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::measure;
 use crate::net::NetCounters;
 use crate::outcome::Outcome;
-use crate::plan::Plan;
+use crate::plan::{Device, Plan};
 use crate::stats::LatencySummary;
 
 const TOOL: &str = "dcp-bench";
@@ -17,7 +17,10 @@ struct Report<'a> {
     version: &'a str,
     op: &'a str,
     mode: &'a str,
-    device: &'a str,
+    device: String,
+    /// Which of two processes this is; only there when there are two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
     threads: &'a str,
     mtu: u32,
     qps: u32,
@@ -25,19 +28,24 @@ struct Report<'a> {
     rx_depth: u32,
     cc: &'a str,
     seed: u64,
-    hosts: u32,
+    /// Like everything about the switch, only there when that is in this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hosts: Option<u32>,
     /// Bytes.
     window: u64,
     /// Bytes.
-    threshold: u64,
-    control_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control_bytes: Option<u64>,
     cq_mod: u32,
     qp_timeout: u8,
     retry_cnt: u8,
     rnr_retry: u8,
     icrc: bool,
     verify: bool,
-    faults: FaultsReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    faults: Option<FaultsReport>,
     notes: &'a [String],
     /// Only there when the user stopped the run.
     #[serde(skip_serializing_if = "is_false")]
@@ -90,12 +98,14 @@ struct ErrorBody<'a> {
 
 /// The object of a run that has results, with all that the user was told.
 pub fn results(plan: &Plan, outcome: &Outcome, notes: &[String]) -> String {
+    let has_switch = plan.device == Device::Loop;
     render(&Report {
         tool: TOOL,
         version: env!("CARGO_PKG_VERSION"),
         op: plan.op.name(),
         mode: "bw",
         device: plan.device.name(),
+        role: plan.device.role(),
         threads: plan.threads.name(),
         mtu: outcome.mtu,
         qps: plan.qps,
@@ -103,21 +113,21 @@ pub fn results(plan: &Plan, outcome: &Outcome, notes: &[String]) -> String {
         rx_depth: plan.rx_depth,
         cc: "window",
         seed: plan.seed,
-        hosts: plan.hosts,
+        hosts: has_switch.then_some(plan.hosts),
         window: plan.window_bytes,
-        threshold: plan.threshold_bytes,
-        control_bytes: plan.control_bytes,
+        threshold: has_switch.then_some(plan.threshold_bytes),
+        control_bytes: has_switch.then_some(plan.control_bytes),
         cq_mod: plan.cq_mod,
         qp_timeout: plan.qp_timeout,
         retry_cnt: plan.retry_cnt,
         rnr_retry: plan.rnr_retry,
         icrc: plan.icrc,
         verify: plan.verify_each,
-        faults: FaultsReport {
+        faults: has_switch.then(|| FaultsReport {
             trim: plan.faults.trim.get(),
             drop: plan.faults.drop.get(),
             dup: plan.faults.duplicate.get(),
-        },
+        }),
         notes,
         interrupted: outcome.interrupted,
         results: [row(plan, outcome)],

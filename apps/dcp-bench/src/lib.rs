@@ -19,6 +19,7 @@ pub mod net;
 pub mod network;
 pub mod op;
 pub mod outcome;
+mod pair;
 pub mod pattern;
 pub mod plan;
 pub mod progress;

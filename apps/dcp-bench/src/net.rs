@@ -8,7 +8,8 @@ use serde::Serialize;
 /// Counters of the endpoints and of the switch between them, summed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct NetCounters {
-    /// Data packets that senders transmitted, resent ones included.
+    /// Data packets that senders transmitted, resent ones included; with the other side in another process, those that
+    /// came from there too.
     pub data_packets: u64,
     /// Of those, the ones that were resent: after a returned header, or after a timeout.
     pub retransmitted: u64,
@@ -46,6 +47,12 @@ impl NetCounters {
             rnr_naks: counters.rnr_naks,
             ..Self::default()
         }
+    }
+
+    /// What one of two processes sees of the network: the packets that it receives count like those that it sends.
+    pub fn of_one_side(worker: &Worker) -> Self {
+        let own = Self::of(worker);
+        Self { data_packets: own.data_packets + worker.endpoint().counters().data_received, ..own }
     }
 
     /// Adds the counters of another part of the network.

@@ -4,6 +4,9 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use dcp::device::DeviceUri;
+use dcp::net::IpConfig;
+use dcp::wire::MacAddr;
 
 use crate::failure::Failure;
 use crate::network::Network;
@@ -28,20 +31,62 @@ pub const ACK_BYTES: u64 = 32 << 10;
 /// Largest window and queue threshold, in bytes: 1 GiB, well below half of the 32-bit count of bytes in flight.
 pub const QUEUE_BYTES_MAX: u64 = 1 << 30;
 
+/// TCP port on which two processes find each other, perftest's.
+pub const PORT: u16 = 18515;
+
 /// What the hosts are joined by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Device {
     /// Clients, switch and server in this process, on DPDK ring ports.
     Loop,
+    /// A device that leads to another process.
+    Link(Link),
 }
 
 impl Device {
     /// Name in the output.
-    pub const fn name(self) -> &'static str {
+    pub fn name(&self) -> String {
         match self {
-            Self::Loop => "loop",
+            Self::Loop => "loop".to_owned(),
+            Self::Link(link) => link.uri.to_string(),
         }
     }
+
+    /// Which of two processes this is.
+    pub const fn role(&self) -> Option<&'static str> {
+        match self {
+            Self::Loop => None,
+            Self::Link(Link { side: Side::Server, .. }) => Some("server"),
+            Self::Link(Link { side: Side::Client { .. }, .. }) => Some("client"),
+        }
+    }
+}
+
+/// The way to another process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The device.
+    pub uri: DeviceUri,
+    /// Its address, and the way to other networks.
+    pub ip: IpConfig,
+    /// Its Ethernet address, if not its own.
+    pub mac: Option<MacAddr>,
+    /// Who connects to whom.
+    pub side: Side,
+    /// TCP port of the server.
+    pub port: u16,
+}
+
+/// One of two processes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Waits for one client.
+    Server,
+    /// Connects to a server.
+    Client {
+        /// Its name or address.
+        host: String,
+    },
 }
 
 /// How long a run is.
@@ -109,6 +154,8 @@ pub struct Plan {
     pub rx_depth: u32,
     /// Packet payload in bytes: one of [`MTUS`].
     pub mtu: u32,
+    /// Whether that was asked for; else it is the largest that the device and the peer carry.
+    pub mtu_asked: bool,
     /// One message in so many asks for a completion: 1 … `tx_depth`.
     pub cq_mod: u32,
     /// Which threads drive it.
@@ -153,14 +200,15 @@ impl Default for Plan {
             tx_depth: 128,
             rx_depth: 512,
             mtu: 4096,
+            mtu_asked: false,
             cq_mod: 100,
             threads: Threads::Inline,
             cores: Vec::new(),
             network: Network::default(),
             hosts: 2,
             window_bytes: 256 << 10,
-            threshold_bytes: 512 << 10,
-            control_bytes: 64 << 10,
+            threshold_bytes: THRESHOLD_BYTES,
+            control_bytes: CONTROL_BYTES,
             faults: Faults::default(),
             seed: 1,
             verify_each: false,
@@ -172,6 +220,8 @@ impl Default for Plan {
     }
 }
 
+const THRESHOLD_BYTES: u64 = 512 << 10;
+const CONTROL_BYTES: u64 = 64 << 10;
 const DEFAULT_ITERATIONS: NonZeroU64 = NonZeroU64::new(5000).expect("not zero");
 
 impl Plan {
@@ -196,6 +246,7 @@ impl Plan {
         self.check_cores()?;
         self.check_mtu()?;
         self.check_window()?;
+        self.check_link()?;
         self.check_faults()?;
         if let Length::Iterations(n) = self.length {
             self.check_total(n)?;
@@ -241,6 +292,32 @@ impl Plan {
         Err(Failure::usage(format!(
             "--cores lists {count} cores, but --threads {threads} uses {most} at most"
         )))
+    }
+
+    /// Between two processes there is nothing but the device.
+    fn check_link(&self) -> Result<(), Failure> {
+        if self.device == Device::Loop {
+            return Ok(());
+        }
+        let loop_only = [
+            ("--hosts", self.hosts != 2),
+            ("--threshold", self.threshold_bytes != THRESHOLD_BYTES),
+            ("--control-bytes", self.control_bytes != CONTROL_BYTES),
+            ("--trim", self.faults.trim != Probability::ZERO),
+            ("--drop", self.faults.drop != Probability::ZERO),
+            ("--dup", self.faults.duplicate != Probability::ZERO),
+            ("--reorder", self.faults.reorder != Probability::ZERO),
+            ("--corrupt", self.faults.corrupt != Probability::ZERO),
+            ("a network of --link-gbps, --topology or --pcap", self.network != Network::default()),
+            ("--threads split", self.threads == Threads::Split),
+        ];
+        match loop_only.iter().find(|(_, used)| *used) {
+            None => Ok(()),
+            Some((option, _)) => Err(Failure::usage(format!(
+                "{option} is for the loop, whose switch is in this process: leave it out with {}",
+                self.device.name()
+            ))),
+        }
     }
 
     fn check_mtu(&self) -> Result<(), Failure> {

@@ -37,22 +37,13 @@ impl Unit {
 pub fn banner(plan: &Plan, unit: Unit) -> String {
     let rule = rule();
     let title = format!("{} BW Test", plan.op.title());
-    let mtu = format!("{}[B]", plan.mtu);
-    let pairs = [
-        (("Device", plan.device.name().to_owned()), ("Threads", plan.threads.name().to_owned())),
-        (("Number of qps", plan.qps.to_string()), ("Transport type", "DCP".to_owned())),
-        (("Connection type", "RC".to_owned()), ("Hosts", plan.hosts.to_string())),
-        (("TX depth", plan.tx_depth.to_string()), ("Window", format!("{}[B]", plan.window_bytes))),
-        (
-            ("CQ Moderation", plan.cq_mod.to_string()),
-            ("Trim threshold", format!("{}[B]", plan.threshold_bytes)),
-        ),
-        (("Mtu", mtu), ("Seed", plan.seed.to_string())),
-    ];
     let mut text = format!("{rule}{title:^WIDTH$}", rule = rule);
     text.truncate(text.trim_end().len());
     text.push('\n');
-    for ((left, left_value), (right, right_value)) in pairs {
+    if let Some(role) = plan.device.role() {
+        line(&mut text, &format!(" {:<15} : {} ({role})", "Device", plan.device.name()));
+    }
+    for [(left, left_value), (right, right_value)] in pairs(plan) {
         line(&mut text, &format!(" {left:<15} : {left_value:<14} {right:<15} : {right_value}"));
     }
     text.push_str(&rule);
@@ -62,6 +53,37 @@ pub fn banner(plan: &Plan, unit: Unit) -> String {
         &format!(" {:<10} {:<14} {peak:<18} {average:<21} MsgRate[Mpps]", "#bytes", "#iterations"),
     );
     text
+}
+
+/// What there is to know of a run, two to a line.
+fn pairs(plan: &Plan) -> Vec<[(&'static str, String); 2]> {
+    let bytes = |count: u64| format!("{count}[B]");
+    let threads = ("Threads", plan.threads.name().to_owned());
+    let qps = ("Number of qps", plan.qps.to_string());
+    let transport = ("Transport type", "DCP".to_owned());
+    let connection = ("Connection type", "RC".to_owned());
+    let (tx_depth, rx_depth) =
+        (("TX depth", plan.tx_depth.to_string()), ("RX depth", plan.rx_depth.to_string()));
+    let window = ("Window", bytes(plan.window_bytes));
+    let moderation = ("CQ Moderation", plan.cq_mod.to_string());
+    let (mtu, seed) = (("Mtu", bytes(plan.mtu.into())), ("Seed", plan.seed.to_string()));
+    if plan.device.role().is_some() {
+        return vec![
+            [qps, transport],
+            [connection, threads],
+            [tx_depth, rx_depth],
+            [moderation, window],
+            [mtu, seed],
+        ];
+    }
+    vec![
+        [("Device", plan.device.name()), threads],
+        [qps, transport],
+        [connection, ("Hosts", plan.hosts.to_string())],
+        [tx_depth, window],
+        [moderation, ("Trim threshold", bytes(plan.threshold_bytes))],
+        [mtu, seed],
+    ]
 }
 
 /// The row of one message size. A peak that was not measured is 0.00, as in perftest.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use dcp::wire::MacAddr;
+
 /// Longest run in seconds, about eleven days.
 const SECONDS_MAX: f64 = 1e6;
 
@@ -62,6 +64,29 @@ pub fn parse_cores(text: &str) -> Result<Cores, String> {
 
 /// Beyond any machine's last core.
 const CORE_MAX: usize = 9999;
+
+/// The Ethernet address of a host from `02:00:00:00:00:01`.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn parse_mac(text: &str) -> Result<MacAddr, String> {
+    let mut bytes = [0; 6];
+    let mut words = text.split(':');
+    let read = |word: &str| match word.len() {
+        2 if !word.starts_with('+') => u8::from_str_radix(word, 16).ok(),
+        _ => None,
+    };
+    for byte in &mut bytes {
+        *byte = words
+            .next()
+            .and_then(read)
+            .ok_or("an Ethernet address is six pairs of hex digits, such as 02:00:00:00:00:01")?;
+    }
+    if words.next().is_some() || bytes[0] & 1 == 1 || bytes == [0; 6] {
+        return Err("this is no host's Ethernet address; one such as 02:00:00:00:00:01 is".to_owned());
+    }
+    Ok(MacAddr(bytes))
+}
 
 /// How likely something is: 0 … 1.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Default, Debug)]
@@ -207,6 +232,21 @@ mod tests {
         }
         for text in ["", ",", "a", "-1", "1-", "3-1", "+1", "99999", "0,0", "0-2,1"] {
             assert!(parse_cores(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ethernet_addresses_are_those_of_hosts() {
+        assert_eq!(parse_mac("02:00:0a:00:00:fF"), Ok(MacAddr([2, 0, 10, 0, 0, 255])));
+        for text in [
+            "",
+            "02:00:00:00:00",
+            "02:00:00:00:00:01:02",
+            "01:00:00:00:00:01",
+            "00:00:00:00:00:00",
+            "2:0:0:0:0:1",
+        ] {
+            assert!(parse_mac(text).is_err(), "{text}");
         }
     }
 }

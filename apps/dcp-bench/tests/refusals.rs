@@ -146,22 +146,45 @@ fn json_without_a_name_is_refused() {
 
 #[test]
 fn options_of_later_versions_are_refused() {
-    for options in [
-        "--server",
-        "10.0.0.1",
-        "--lat",
-        "-a",
-        "-b",
-        "-I 64",
-        "-p 18515",
-        "--device loop",
-        "--rhcc",
-        "--cc none",
-        "--rate 10",
-        "--csv out",
-        "--interval 1",
-    ] {
+    for options in
+        ["--lat", "-a", "-b", "-I 64", "--rhcc", "--cc none", "--rate 10", "--csv out", "--interval 1"]
+    {
         assert_refused(options, "unexpected argument");
+    }
+}
+
+#[test]
+fn ways_between_processes_that_do_not_fit_together_are_refused() {
+    for (options, sentence) in [
+        ("--server", "loop is no way to another process"),
+        ("localhost", "loop is no way to another process"),
+        ("--server --device null --ip 10.0.0.1/24", "null is no way to another process"),
+        ("--device memif:/tmp/s", "memif:/tmp/s,id=0 leads to another process"),
+        ("--server localhost --device memif:/tmp/s", "--server waits for a client"),
+        ("--server --device memif:/tmp/s", "memif:/tmp/s,id=0 needs an address"),
+        ("--server --device memfi:/tmp/s", "invalid value 'memfi:/tmp/s' for '--device <URI>'"),
+        ("--server --device memif:/tmp/s --ip 10.0.0.1", "invalid value '10.0.0.1' for '--ip <A/LEN>'"),
+        ("--server --device memif:/tmp/s --ip 10.0.0.1/24 --gateway 10.1.0.1", "10.1.0.1"),
+        (
+            "--server --device memif:/tmp/s --ip 10.0.0.1/24 --mac 01:00:00:00:00:01",
+            "no host's Ethernet address",
+        ),
+        ("--server --device memif:/tmp/s --ip 10.0.0.1/24 --trim 1%", "--trim is for the loop"),
+        ("--server --device memif:/tmp/s --ip 10.0.0.1/24 --hosts 3", "--hosts is for the loop"),
+        (
+            "--server --device memif:/tmp/s --ip 10.0.0.1/24 --threads split",
+            "--threads split is for the loop",
+        ),
+        (
+            "--server --device memif:/tmp/s --ip 10.0.0.1/24 --link-gbps 10",
+            "--link-gbps, --topology or --pcap is for",
+        ),
+        ("--server --device memif:/tmp/s --ip 10.0.0.1/24 --corrupt 1%", "--corrupt is for the loop"),
+        ("--ip 10.0.0.1/24", "--ip means nothing within one process"),
+        ("-p 18515", "--port means nothing within one process"),
+        ("-p 65536 --server", "invalid value '65536' for '--port <PORT>'"),
+    ] {
+        assert_refused(options, sentence);
     }
 }
 

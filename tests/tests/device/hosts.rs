@@ -1,8 +1,8 @@
 //! Workers as hosts of a network: ARP both ways, pings from the kernel.
 
 use crate::memif::Socket;
-use crate::namespace::Namespace;
 use crate::probe::Probe;
+use dcp_tests::namespace::Namespace;
 
 #[test]
 fn kernel_and_worker_find_each_other_over_veth() {

@@ -4,7 +4,6 @@
 
 mod hosts;
 mod memif;
-mod namespace;
 mod probe;
 mod refusals;
 mod transfers;

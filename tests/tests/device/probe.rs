@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
-use crate::namespace::Namespace;
+use dcp_tests::namespace::Namespace;
 
 /// Killed when dropped.
 #[derive(Debug)]

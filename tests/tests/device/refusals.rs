@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use dcp_tests::machine::is_root_or_skip;
 
-use crate::namespace::Namespace;
 use crate::probe::{PROGRAM, Probe};
+use dcp_tests::namespace::Namespace;
 
 fn refusal(namespace: Option<&Namespace>, words: &str) -> String {
     refused_with(3, namespace, words)

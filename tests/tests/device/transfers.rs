@@ -1,8 +1,8 @@
 //! WRITE, SEND and READ between two processes, and peers that die in the middle.
 
 use crate::memif::Socket;
-use crate::namespace::Namespace;
 use crate::probe::Probe;
+use dcp_tests::namespace::Namespace;
 
 /// One server, one client, 64 MiB each way.
 fn moves(namespace: Option<&Namespace>, server: &str, client: &str, port: u16) {

@@ -1,7 +1,7 @@
 //! Two processes over the kernel's virtual wires.
 
-use crate::namespace::Namespace;
 use crate::probe::Probe;
+use dcp_tests::namespace::Namespace;
 
 /// Echo on one device, check on the other.
 fn check_between(namespace: &Namespace, echo: &str, check: &str, between: impl FnOnce()) -> String {

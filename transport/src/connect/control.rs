@@ -61,7 +61,20 @@ impl Control {
         pkey: PKey,
         patience: &mut Patience<'_>,
     ) -> Result<(Self, Agreement), ConnectError> {
-        let mut control = Self::new(reach(&address, patience.timeout)?)?;
+        Self::over(reach(&address, patience.timeout)?, ours, pkey, patience)
+    }
+
+    /// The same over a stream that is connected already: for applications that wait for a server in their own way.
+    ///
+    /// # Errors
+    /// [`ConnectError`], one sentence.
+    pub fn over(
+        stream: TcpStream,
+        ours: &Offer,
+        pkey: PKey,
+        patience: &mut Patience<'_>,
+    ) -> Result<(Self, Agreement), ConnectError> {
+        let mut control = Self::new(stream)?;
         control.send_line(&Line::Hello(Box::new(ours.clone()), Some(pkey)), patience)?;
         let theirs = control.wait_hello(patience)?.0;
         let agreement = control.agree(ours, theirs, pkey)?;

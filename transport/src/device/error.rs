@@ -82,6 +82,11 @@ pub enum DeviceError {
         /// DPDK's reason.
         reason: String,
     },
+    /// net_af_packet makes a fanout group of its process and interface numbers, and another process has that group.
+    Fanout {
+        /// The interface.
+        interface: String,
+    },
     /// DPDK refused the device.
     Port {
         /// The device.
@@ -153,6 +158,10 @@ impl fmt::Display for DeviceError {
             Self::NoXdp { interface, reason } => write!(
                 f,
                 "the kernel or the driver of {interface} refuses AF_XDP ({reason}): use af_packet:{interface}"
+            ),
+            Self::Fanout { interface } => write!(
+                f,
+                "another process came by the same packet fanout group as this one on {interface}: start this one again, so that it has another process number"
             ),
             Self::Port { uri, error } => write!(f, "{uri} cannot be opened: {error}"),
             Self::Pool(error) => error.fmt(f),

@@ -233,6 +233,9 @@ fn explain(uri: &DeviceUri, error: PortError) -> DeviceError {
         DeviceUri::Tap { .. } if reason.contains("ermission") || reason.contains("not permitted") => {
             DeviceError::Permission { uri: uri.to_string(), needs: Capability::NetAdmin.name() }
         }
+        DeviceUri::AfPacket { interface } if reason.contains("PACKET_FANOUT") => {
+            DeviceError::Fanout { interface: interface.clone() }
+        }
         DeviceUri::AfPacket { .. } if reason.contains("not permitted") => {
             DeviceError::Permission { uri: uri.to_string(), needs: Capability::NetRaw.name() }
         }

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use dcp::core::Status;
 use dcp::dpdk::{Eal, MbufBatch, available_cores, pin, register_thread};
+use dcp_switch::topology::Network;
 
 use super::fabric::Fabric;
 use super::network;
-use super::tally::{Next, Tally, net_counters};
 use crate::failure::Failure;
 use crate::hint;
 use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Plan, Threads};
 use crate::progress::Progress;
-use crate::traffic::{Receiver, Sender};
+use crate::traffic::{Next, Receiver, Sender, Tally};
 
 /// Rounds between two looks at clock, signals and progress.
 const ROUNDS_PER_TICK: u32 = 64;
@@ -83,13 +83,28 @@ fn verify(fabric: &mut Fabric<'_>, done: u64, enough: &impl Fn() -> bool) -> Res
     fabric.server.collect()?;
     for (client, number) in fabric.clients.iter_mut().zip(1..) {
         let counts = client.counts();
-        let received = fabric.server.check_counts(number, &counts);
+        let received = fabric.server.check_counts(number, &counts, true);
         let verification = received.and(|| client.verify(enough));
         if verification != Verification::Passed {
             return Ok(verification);
         }
     }
     Ok(Verification::Passed)
+}
+
+/// What endpoints and switches counted.
+fn net_counters(clients: &[Sender<'_>], network: &Network, server: &Receiver) -> NetCounters {
+    let totals = network.totals();
+    let ho_lost = totals.egress.ho_lost();
+    let mut net = NetCounters {
+        trimmed: totals.egress.trimmed,
+        ho_lost,
+        dropped: totals.ingress.drops.total() + totals.egress.drops.total() - ho_lost,
+        ..NetCounters::default()
+    };
+    net.add(&NetCounters::of(&server.worker));
+    clients.iter().for_each(|client| net.add(&NetCounters::of(&client.worker)));
+    net
 }
 
 /// A failure with what the network had counted, and the cause that this suggests.

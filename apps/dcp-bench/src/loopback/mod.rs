@@ -6,7 +6,6 @@
 mod drive;
 mod fabric;
 mod network;
-mod tally;
 
 use std::sync::atomic::AtomicBool;
 

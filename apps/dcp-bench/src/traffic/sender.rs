@@ -154,8 +154,23 @@ impl<'a> Sender<'a> {
     }
 
     /// Whether the other process must compare messages before their buffers can be used again.
-    pub(crate) fn needs_checks(&self) -> bool {
+    fn needs_checks(&self) -> bool {
         self.content.each && !self.content.op.is_answered() && self.server.is_none()
+    }
+
+    /// Whether messages wait for the other process to compare them.
+    pub(crate) fn has_unchecked(&self) -> bool {
+        self.needs_checks() && self.flows.iter().any(|flow| flow.completed > flow.free)
+    }
+
+    /// The other process has compared what these counts say has completed.
+    pub(crate) fn free(&mut self, counts: &[Count]) {
+        for (index, (flow, count)) in self.flows.iter_mut().zip(counts).enumerate() {
+            if count.completed > flow.free {
+                flow.free = count.completed;
+                self.open.push(index);
+            }
+        }
     }
 
     fn post(&mut self, index: usize) -> Result<(), Failure> {

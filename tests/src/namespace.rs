@@ -3,17 +3,17 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dcp_tests::machine::is_root_or_skip;
+use crate::machine::is_root_or_skip;
 
 /// Removed, with all interfaces in it, when dropped.
 #[derive(Debug)]
-pub(crate) struct Namespace {
+pub struct Namespace {
     name: String,
 }
 
 impl Namespace {
     /// `None`, with the reason printed, where this machine does not let the test make one.
-    pub(crate) fn new_or_skip(what: &str) -> Option<Self> {
+    pub fn new_or_skip(what: &str) -> Option<Self> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         if !is_root_or_skip(what) {
             return None;
@@ -38,11 +38,18 @@ impl Namespace {
     }
 
     /// Runs `ip` with words separated by spaces.
-    pub(crate) fn ip(&self, words: &str) {
+    ///
+    /// # Panics
+    /// When it fails.
+    pub fn ip(&self, words: &str) {
         self.try_ip(words).unwrap_or_else(|reason| panic!("ip {words}: {reason}"));
     }
 
-    pub(crate) fn try_ip(&self, words: &str) -> Result<(), String> {
+    /// The same, when it may fail.
+    ///
+    /// # Errors
+    /// What `ip` said.
+    pub fn try_ip(&self, words: &str) -> Result<(), String> {
         let output = Command::new("ip")
             .args(["-netns", &self.name])
             .args(words.split(' '))
@@ -55,16 +62,23 @@ impl Namespace {
         }
     }
 
+    /// What to put in front of a program's words, so that it runs inside.
+    pub fn wrapper(&self) -> [&str; 4] {
+        ["ip", "netns", "exec", &self.name]
+    }
+
     /// A program inside.
-    pub(crate) fn command(&self, program: &str) -> Command {
+    pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
         command
     }
 
-    /// Two interfaces `v0` and `v1`, joined and up.
-    pub(crate) fn add_veth(&self, ip_bytes: u32) {
-        self.ip(&format!("link add v0 mtu {ip_bytes} type veth peer name v1 mtu {ip_bytes}"));
+    /// Two interfaces `v0` and `v1`, joined and up. Their numbers differ by more than those of two processes do:
+    /// net_af_packet makes a fanout group of both, which must not be the same for the two ends.
+    pub fn add_veth(&self, ip_bytes: u32) {
+        let ends = format!("v0 index 100 mtu {ip_bytes} type veth peer name v1 index 16500 mtu {ip_bytes}");
+        self.ip(&format!("link add {ends}"));
         self.ip("link set v0 up");
         self.ip("link set v1 up");
     }

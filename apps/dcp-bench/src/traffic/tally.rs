@@ -3,13 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dcp_switch::topology::Network;
-
 use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Length, Plan};
 use crate::progress::Progress;
-use crate::traffic::{Receiver, Sender};
 
 /// Least time between two samples of the rate, in nanoseconds.
 const SAMPLE_NS: u64 = 5_000_000;
@@ -22,7 +19,7 @@ const PROGRESS_NS: u64 = 50_000_000;
 const GRACE_NS: u64 = 200_000_000;
 
 /// Samples of a run, taken every few hundred rounds.
-pub(super) struct Tally<'a> {
+pub(crate) struct Tally<'a> {
     interrupted: &'a AtomicBool,
     progress: &'a mut Progress,
     size: u64,
@@ -39,7 +36,7 @@ pub(super) struct Tally<'a> {
 
 /// What a run is to do after a look at clock and signals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Go on.
     GoOn,
     /// Begin nothing new, and finish what is under way.
@@ -49,7 +46,7 @@ pub(super) enum Next {
 }
 
 impl<'a> Tally<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         plan: &Plan,
         interrupted: &'a AtomicBool,
         progress: &'a mut Progress,
@@ -74,7 +71,7 @@ impl<'a> Tally<'a> {
     }
 
     /// Takes note of the time and of what is done.
-    pub(super) fn tick(&mut self, now_ns: u64, completed: u64) -> Next {
+    pub(crate) fn tick(&mut self, now_ns: u64, completed: u64) -> Next {
         let (then_ns, before) = self.sampled;
         if completed >= before + self.sample_messages && now_ns >= then_ns + SAMPLE_NS {
             let bytes = (completed - before) as f64 * self.size as f64;
@@ -97,7 +94,7 @@ impl<'a> Tally<'a> {
     }
 
     /// The outcome of a run that ended at `now_ns`.
-    pub(super) fn outcome(self, plan: &Plan, now_ns: u64, iterations: u64, cores: u32) -> Outcome {
+    pub(crate) fn outcome(self, plan: &Plan, now_ns: u64, iterations: u64, cores: u32) -> Outcome {
         let elapsed_ns = (now_ns - self.start_ns).max(1);
         let bytes = iterations * self.size;
         let average = bytes as f64 * 1e9 / elapsed_ns as f64;
@@ -119,21 +116,6 @@ impl<'a> Tally<'a> {
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// What endpoints and switches counted.
-pub(super) fn net_counters(clients: &[Sender<'_>], network: &Network, server: &Receiver) -> NetCounters {
-    let totals = network.totals();
-    let ho_lost = totals.egress.ho_lost();
-    let mut net = NetCounters {
-        trimmed: totals.egress.trimmed,
-        ho_lost,
-        dropped: totals.ingress.drops.total() + totals.egress.drops.total() - ho_lost,
-        ..NetCounters::default()
-    };
-    net.add(&NetCounters::of(&server.worker));
-    clients.iter().for_each(|client| net.add(&NetCounters::of(&client.worker)));
-    net
 }
 
 #[cfg(test)]

@@ -1,0 +1,228 @@
+//! The side that connects and measures.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dcp::Worker;
+use dcp::connect::{Agreement, Control, Patience, random_key};
+use dcp::core::Status;
+
+use super::host::Host;
+use super::options::Extras;
+use super::reach::reach;
+use super::session::Session;
+use super::words::{Compare, Verdict, Word, told};
+use super::{SETUP_S, failure};
+use crate::device::Stage;
+use crate::failure::Failure;
+use crate::hint;
+use crate::net::NetCounters;
+use crate::outcome::{Outcome, Verification};
+use crate::plan::{Link, Plan};
+use crate::traffic::{Content, Count, Next, Sender, SenderParts, Tally};
+
+/// Number of the client; there is one.
+pub(super) const CLIENT: u32 = 1;
+/// Rounds between two looks at clock, signals and channel.
+const ROUNDS_PER_TICK: u32 = 64;
+/// Time that messages under way have to finish when the server stops the run, in nanoseconds.
+const GRACE_NS: u64 = 200_000_000;
+/// Time for the comparison at the end of a run, and of one that the user has stopped, in nanoseconds.
+const COMPARED_NS: u64 = 60_000_000_000;
+const COMPARED_STOPPED_NS: u64 = 800_000_000;
+
+pub(super) fn run(plan: &Plan, link: &Link, host: &str, stage: &mut Stage<'_>) -> Result<Outcome, Failure> {
+    let (mut own, mut worker) = Host::open(plan, link, stage.interrupted)?;
+    let mut go_on = || {
+        worker.poll();
+        !stage.interrupted.load(Ordering::Relaxed)
+    };
+    (stage.note)(&format!("looking for a server at {host}, port {}", link.port));
+    let stream = reach(host, link.port, &own.clock, &mut go_on)?;
+    let extras = Extras::new(&own.plan, own.qpns(&worker));
+    let offer = own.offer(&worker, extras.json());
+    let pkey = random_key().map_err(|error| Failure::environment(error.to_string()))?;
+    let timeout = Duration::from_secs(SETUP_S);
+    let mut go_on = || {
+        worker.poll();
+        !stage.interrupted.load(Ordering::Relaxed)
+    };
+    let mut patience = Patience { clock: &own.clock, timeout, idle: &mut go_on };
+    let (control, agreement) =
+        Control::over(stream, &offer, pkey, &mut patience).map_err(|error| failure(&error, "server"))?;
+    let mut session = Session::new(control, own.clock, "server");
+    let theirs = Extras::read(&agreement.peer.app).map_err(Failure::usage)?;
+    own.plan.mtu = agreement.mtu;
+    own.connect(&mut worker, &agreement, &theirs, stage.interrupted)
+        .inspect_err(|failure| session.tell_failure(failure))?;
+    let mut go_on = || {
+        worker.poll();
+        !stage.interrupted.load(Ordering::Relaxed)
+    };
+    session.ready(timeout, &mut go_on)?;
+    own.start(&mut worker)?;
+    (stage.banner)(&own.plan)?;
+    transfer(own, worker, session, &agreement, stage)
+}
+
+fn transfer(
+    own: Host,
+    worker: Worker,
+    session: Session,
+    agreement: &Agreement,
+    stage: &mut Stage<'_>,
+) -> Result<Outcome, Failure> {
+    let Some(mr) = agreement.peer.mrs.first() else {
+        return Err(Failure::environment("the server offers no memory"));
+    };
+    // What is left of it goes last.
+    let Host { plan, layout, clock, cq, qps, memory, .. } = own;
+    let content = Content::new(&plan, layout, CLIENT);
+    let parts = SenderParts { worker, cq, number: CLIENT, qps, memory, rkey: mr.rkey, server: None, content };
+    let interrupted = stage.interrupted;
+    let sender = Sender::new(parts, &plan, interrupted)?;
+    let tally = Tally::new(&plan, interrupted, stage.progress, clock.now_ns());
+    let mut run = Run { sender, session, interrupted, checking: None, mismatch: None, stopped_ns: None };
+    match run.drive(tally, &plan) {
+        Ok(outcome) => {
+            run.session.close();
+            Ok(outcome)
+        }
+        Err(failure) => {
+            run.session.tell_failure(&failure);
+            let failure = failure.with_net(NetCounters::of_one_side(&run.sender.worker));
+            Err(explained(failure, &plan))
+        }
+    }
+}
+
+/// A failure with its likely cause, where that is not known yet.
+fn explained(failure: Failure, plan: &Plan) -> Failure {
+    let exceeded = failure.status.is_some_and(|status| status.number == Status::RetryExceeded as u32);
+    if exceeded { failure.or_hint(|| hint::of_silence(plan)) } else { failure }
+}
+
+/// A run under way.
+struct Run<'a> {
+    sender: Sender<'a>,
+    session: Session,
+    interrupted: &'a AtomicBool,
+    /// What the server compares while the run goes on.
+    checking: Option<Vec<Count>>,
+    /// What it found then.
+    mismatch: Option<String>,
+    /// When the server was heard to stop the run.
+    stopped_ns: Option<u64>,
+}
+
+impl Run<'_> {
+    fn drive(&mut self, mut tally: Tally<'_>, plan: &Plan) -> Result<Outcome, Failure> {
+        let mut rounds = 0u32;
+        while !self.sender.is_done() {
+            self.sender.poll()?;
+            rounds = rounds.wrapping_add(1);
+            if rounds.is_multiple_of(ROUNDS_PER_TICK) && !self.tick(&mut tally)? {
+                break;
+            }
+        }
+        let (end_ns, completed) = (self.sender.worker.now().ns(), self.sender.completed());
+        let mut verification = self.compare()?;
+        if completed == 0 {
+            verification = Verification::NotChecked;
+        }
+        let interrupted = self.interrupted.load(Ordering::Relaxed);
+        if self.stopped_ns.is_some() && !interrupted {
+            return Err(Failure::transfer("the server was stopped before the run was done"));
+        }
+        let mut outcome = tally.outcome(plan, end_ns, completed, 1);
+        if completed > 0 && verification == Verification::NotChecked {
+            outcome.notes.push("the data was not compared to its end".to_owned());
+        }
+        outcome.net = NetCounters::of_one_side(&self.sender.worker);
+        outcome.verification = verification;
+        outcome.interrupted |= interrupted;
+        Ok(outcome)
+    }
+
+    /// A look at everything but the traffic. False: leave what is under way.
+    fn tick(&mut self, tally: &mut Tally<'_>) -> Result<bool, Failure> {
+        let now_ns = self.sender.worker.now().ns();
+        match tally.tick(now_ns, self.sender.completed()) {
+            Next::GoOn => {}
+            Next::Finish => self.sender.stop(),
+            Next::Leave => return Ok(false),
+        }
+        if let Some(word) = self.session.hear()? {
+            self.take(word)?;
+        }
+        if self.checking.is_none() && self.sender.has_unchecked() {
+            let counts = self.sender.counts();
+            self.tell(&counts, Compare::More)?;
+            self.checking = Some(counts);
+        }
+        Ok(self.stopped_ns.is_none_or(|stopped| now_ns < stopped + GRACE_NS))
+    }
+
+    /// Deals with a word that came while the run went on.
+    fn take(&mut self, word: Word) -> Result<(), Failure> {
+        match (word, self.checking.take()) {
+            (Word::Stop, checking) => {
+                self.checking = checking;
+                self.stopped_ns = Some(self.sender.worker.now().ns());
+                self.sender.stop();
+            }
+            (Word::Verdict(verdict), Some(counts)) => {
+                self.sender.free(&counts);
+                if let Verification::Failed(mismatch) = verdict.into() {
+                    self.mismatch.get_or_insert(mismatch);
+                    self.sender.stop();
+                }
+            }
+            _ => return Err(self.session.nonsense()),
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, counts: &[Count], why: Compare) -> Result<(), Failure> {
+        let worker = &mut self.sender.worker;
+        let mut idle = || {
+            worker.poll();
+        };
+        told(counts, why).iter().try_for_each(|word| self.session.say(word, &mut idle))
+    }
+
+    /// Lets both sides compare their memory, and tells the server what came of it.
+    fn compare(&mut self) -> Result<Verification, Failure> {
+        let stopped = self.interrupted.load(Ordering::Relaxed) || self.stopped_ns.is_some();
+        let counts = self.sender.counts();
+        self.tell(&counts, if stopped { Compare::Stopped } else { Compare::Done })?;
+        let clock = *self.sender.worker.clock();
+        let (start_ns, interrupted) = (clock.now_ns(), self.interrupted);
+        let over = |limit_ns| clock.now_ns() - start_ns > limit_ns;
+        let enough = || (stopped || interrupted.load(Ordering::Relaxed)) && over(COMPARED_STOPPED_NS);
+        let here = self.sender.verify(&enough);
+        let there = self.wait_for_verdict(&|| enough() || over(COMPARED_NS))?;
+        let verdict = match self.mismatch.take() {
+            Some(mismatch) => Verification::Failed(mismatch),
+            None => here.and(|| there),
+        };
+        self.session.say(&Word::Verdict(Verdict::from(&verdict)), &mut || {})?;
+        Ok(verdict)
+    }
+
+    fn wait_for_verdict(&mut self, enough: &dyn Fn() -> bool) -> Result<Verification, Failure> {
+        loop {
+            let worker = &mut self.sender.worker;
+            let mut go_on = |_| {
+                worker.poll();
+                !enough()
+            };
+            match self.session.wait(&mut go_on)? {
+                None => return Ok(Verification::NotChecked),
+                // The one for this run's end comes behind one that was asked for earlier.
+                Some(Word::Verdict(verdict)) if self.checking.is_none() => return Ok(verdict.into()),
+                Some(word) => self.take(word)?,
+            }
+        }
+    }
+}

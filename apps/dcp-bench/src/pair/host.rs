@@ -1,0 +1,252 @@
+//! One side's device, worker, memory and queue pairs.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dcp::connect::{Agreement, MrOffer, Offer};
+use dcp::core::{Access, CqId, Endpoint, EndpointConfig, Peer, QpConfig, QpId};
+use dcp::device::{
+    DeviceConfig, DeviceError, DeviceUri, MemifRole, MtuChoice, NetDevice, WorkerQueues, eal_config,
+};
+use dcp::dpdk::{Clock, Eal, EalConfig, LcoreGuard, Pool, PoolConfig, pin, register_thread};
+use dcp::net::{NetStack, Resolution};
+use dcp::wire::{MacAddr, Msn, Qpn, Ssn};
+use dcp::{Worker, WorkerConfig};
+use serde_json::Value;
+
+use super::options::Extras;
+use crate::failure::Failure;
+use crate::plan::{Link, Plan, Side};
+use crate::traffic::{Layout, Memory, REGION_VA, add_memory, check_memory, qp_config, server_qp_config};
+
+/// Mbufs of each kind: rings, bursts, and what DPDK keeps per thread.
+const MBUFS: u32 = 4095;
+/// Time for a link to come up and for the peer's Ethernet address to be found, in nanoseconds.
+const LINK_NS: u64 = 10_000_000_000;
+
+/// A side before and while it is connected.
+pub(super) struct Host {
+    pub(super) cq: CqId,
+    pub(super) qps: Vec<QpId>,
+    pub(super) memory: Memory,
+    pub(super) layout: Layout,
+    pub(super) clock: Clock,
+    /// The plan with the MTU of the device.
+    pub(super) plan: Plan,
+    config: QpConfig,
+    // These go last, in this order.
+    device: NetDevice,
+    _registered: LcoreGuard,
+    _eal: Eal,
+}
+
+fn environment(error: impl std::fmt::Display) -> Failure {
+    Failure::environment(error.to_string())
+}
+
+fn device_failure(error: &DeviceError) -> Failure {
+    if error.is_usage() { Failure::usage(error.to_string()) } else { environment(error) }
+}
+
+impl Host {
+    /// Starts DPDK, opens the device, and makes everything that needs no peer.
+    pub(super) fn open(
+        plan: &Plan,
+        link: &Link,
+        interrupted: &AtomicBool,
+    ) -> Result<(Self, Worker), Failure> {
+        let eal = EalConfig { memory_mib: memory_mib(plan.mtu), ..EalConfig::default() };
+        let uri = with_role(link);
+        let eal = Eal::start(eal_config(eal, std::slice::from_ref(&uri))).map_err(environment)?;
+        if let [core] = plan.cores[..] {
+            pin(core).map_err(environment)?;
+        }
+        let registered = register_thread(&eal).map_err(environment)?;
+        let mtu = if plan.mtu_asked { MtuChoice::Exactly(plan.mtu) } else { MtuChoice::Largest };
+        let config = DeviceConfig { mtu, mac: link.mac, mbufs: MBUFS, ..DeviceConfig::default() };
+        let mut device = NetDevice::open(&eal, &uri, &config).map_err(|error| device_failure(&error))?;
+        let plan = Plan { mtu: device.mtu(), ..plan.clone() };
+        let clock = Clock::calibrate();
+        let mut worker = make_worker(&eal, &mut device, &clock, link, &plan)?;
+        let is_server = link.side == Side::Server;
+        let layout = Layout::new(&plan);
+        check_memory(layout, 1)?;
+        let pd = worker.endpoint_mut().create_pd();
+        let (depth, option) = match is_server {
+            false => (plan.tx_depth, "--tx-depth"),
+            true if plan.op.takes_receives() => (plan.rx_depth, "--rx-depth"),
+            true => (1, "--rx-depth"),
+        };
+        let cq = worker.endpoint_mut().create_cq(plan.qps as usize * depth as usize);
+        let cq = cq.map_err(|error| Failure::usage(format!("--qp times {option}: {error}")))?;
+        let (config, access): (_, Access) = if is_server {
+            (server_qp_config(&plan, layout, pd, cq), plan.op.server_access())
+        } else {
+            (qp_config(&plan, layout, pd, cq), plan.op.client_access())
+        };
+        let memory = add_memory(&mut worker, pd, layout, access, interrupted)?;
+        let qps = make_qps(&mut worker, plan.qps, config)?;
+        let host =
+            Self { cq, qps, memory, layout, clock, plan, config, device, _registered: registered, _eal: eal };
+        Ok((host, worker))
+    }
+
+    /// What the other side must know.
+    pub(super) fn offer(&self, worker: &Worker, app: Value) -> Offer {
+        let endpoint = worker.endpoint();
+        let config = endpoint.config();
+        let mr = MrOffer { va: REGION_VA, len: self.layout.bytes() as u64, rkey: self.memory.keys.rkey };
+        Offer {
+            qpn: endpoint.qpn(self.qps[0]),
+            mac: config.mac,
+            ip: config.ip,
+            service_port: config.service_port,
+            mtu: self.plan.mtu,
+            window: self.config.window,
+            max_rd_atomic: self.config.max_rd_atomic.min(self.config.window / 2),
+            start_msn: Msn::ZERO,
+            start_ssn: Ssn::ZERO,
+            icrc: self.plan.icrc,
+            ack_bytes: self.config.ack_bytes,
+            mrs: vec![mr],
+            cc: "window".to_owned(),
+            app,
+        }
+    }
+
+    /// Numbers of the queue pairs.
+    pub(super) fn qpns(&self, worker: &Worker) -> Vec<u32> {
+        self.qps.iter().map(|&qp| worker.endpoint().qpn(qp).get()).collect()
+    }
+
+    /// Finds the peer and connects every queue pair. `worker` drives a worker for a round, and says whether to go on.
+    pub(super) fn connect(
+        &self,
+        worker: &mut Worker,
+        agreement: &Agreement,
+        theirs: &Extras,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let mac = self.find(worker, agreement.peer.ip, interrupted)?;
+        for (&qp, &qpn) in self.qps.iter().zip(&theirs.qpns) {
+            let peer = Peer {
+                qpn: Qpn::from_low_bits(qpn),
+                pkey: agreement.pkey,
+                mac,
+                ip: agreement.peer.ip,
+                service_port: agreement.peer.service_port,
+                start_msn: agreement.peer.start_msn,
+                start_ssn: agreement.peer.start_ssn,
+            };
+            let endpoint = worker.endpoint_mut();
+            let connected =
+                endpoint.limit_mtu(qp, agreement.mtu).and_then(|()| endpoint.modify_to_rtr(qp, peer));
+            connected.map_err(|error| Failure::transfer(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Both sides are ready: lets the queue pairs send.
+    pub(super) fn start(&self, worker: &mut Worker) -> Result<(), Failure> {
+        for &qp in &self.qps {
+            let started = worker.endpoint_mut().modify_to_rts(qp);
+            started.map_err(|error| Failure::transfer(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// The Ethernet address that leads to the peer.
+    fn find(
+        &self,
+        worker: &mut Worker,
+        peer: Ipv4Addr,
+        interrupted: &AtomicBool,
+    ) -> Result<MacAddr, Failure> {
+        let start = self.clock.now_ns();
+        loop {
+            worker.poll();
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(Failure::interrupted());
+            }
+            // An unreachable neighbour is asked again: a link may take a while to come up.
+            match worker.resolve(peer) {
+                Some(Ok(Resolution::Known(mac))) => return Ok(mac),
+                Some(Err(error)) => return Err(Failure::usage(error.to_string())),
+                _ => {}
+            }
+            if self.clock.now_ns() - start > LINK_NS {
+                return Err(self.not_found(worker, peer));
+            }
+        }
+    }
+
+    fn not_found(&self, worker: &Worker, peer: Ipv4Addr) -> Failure {
+        let uri = self.device.uri();
+        let seconds = LINK_NS / 1_000_000_000;
+        if !worker.link_is_up() {
+            return Failure::environment(format!("{uri} had no link for {seconds} s"))
+                .with_hint("give both sides the same socket and id");
+        }
+        Failure::environment(format!("{peer} did not answer on {uri} for {seconds} s"))
+            .with_hint("check that both devices are on one network, and each --ip")
+    }
+}
+
+/// The two may start at the same time, so that neither can know who comes first to memif's socket.
+fn with_role(link: &Link) -> DeviceUri {
+    let own = match link.side {
+        Side::Server => MemifRole::Server,
+        Side::Client { .. } => MemifRole::Client,
+    };
+    match link.uri.clone() {
+        DeviceUri::Memif { socket, id, role: None } => DeviceUri::Memif { socket, id, role: Some(own) },
+        uri => uri,
+    }
+}
+
+/// Memory for pools, in MiB: three times the frames, for buffers that are rounded up to powers of two.
+fn memory_mib(mtu: u32) -> u32 {
+    64 + 3 * (MBUFS + 1) * (mtu + 512) / (1 << 20)
+}
+
+fn make_worker(
+    eal: &Eal,
+    device: &mut NetDevice,
+    clock: &Clock,
+    link: &Link,
+    plan: &Plan,
+) -> Result<Worker, Failure> {
+    let config = EndpointConfig { qps_max: plan.qps, ..EndpointConfig::new(device.mac(), link.ip.address()) };
+    let (transmit, mtu, mac) = (device.transmit(), device.mtu(), device.mac());
+    let header_pool = device.header_pool(eal, MBUFS).map_err(|error| device_failure(&error))?;
+    let payload_pool = Pool::new(eal, PoolConfig::payload("payload", MBUFS)).map_err(environment)?;
+    let Some(WorkerQueues { queues, upkeep }) = device.take_queues().pop() else {
+        return Err(Failure::environment(format!("{} has no queues", link.uri)));
+    };
+    let mut worker = Worker::new(WorkerConfig {
+        service_port: config.service_port,
+        endpoint: Endpoint::new(config),
+        queues,
+        header_pool,
+        payload_pool,
+        clock: *clock,
+        segments_max: 1,
+    });
+    worker.set_transmit(transmit, mtu);
+    if let Some(upkeep) = upkeep {
+        worker.set_upkeep(upkeep);
+    }
+    worker.set_net_stack(NetStack::new(mac, link.ip));
+    Ok(worker)
+}
+
+/// Queue pairs that receives can be posted to.
+fn make_qps(worker: &mut Worker, count: u32, config: QpConfig) -> Result<Vec<QpId>, Failure> {
+    let endpoint = worker.endpoint_mut();
+    let mut make = |_| {
+        let qp = endpoint.create_qp(config).map_err(|error| Failure::usage(error.to_string()))?;
+        endpoint.modify_to_init(qp).map_err(|error| Failure::transfer(error.to_string()))?;
+        Ok(qp)
+    };
+    (0..count).map(&mut make).collect()
+}

@@ -1,0 +1,296 @@
+//! The side that waits for a client, and serves it.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dcp::connect::{Agreement, ConnectError, Control, Listener, Patience};
+use dcp::dpdk::{Region, clock};
+
+use super::client::CLIENT;
+use super::host::Host;
+use super::options::Extras;
+use super::session::Session;
+use super::words::{Compare, Told, Verdict, Word};
+use super::{SETUP_S, failure};
+use crate::device::Stage;
+use crate::failure::Failure;
+use crate::net::NetCounters;
+use crate::outcome::{Outcome, Verification};
+use crate::plan::{Link, Plan};
+use crate::progress::Progress;
+use crate::traffic::{Content, Count, Receiver, Tally};
+
+/// Time for whoever connects to make an offer; others wait for their turn meanwhile.
+const OFFER: Duration = Duration::from_secs(2);
+/// Between looks at the port and the device while nobody is there.
+const IDLE: Duration = Duration::from_millis(1);
+/// Rounds between two looks at clock, signals and channel.
+const ROUNDS_PER_TICK: u32 = 64;
+/// Time that a client has to end a run that the user of the server stops, in nanoseconds.
+const STOPPED_NS: u64 = 1_200_000_000;
+/// Time for a comparison that somebody waits for, in nanoseconds.
+const COMPARED_STOPPED_NS: u64 = 300_000_000;
+/// Time for the client's part of the comparison, in nanoseconds.
+const COMPARED_NS: u64 = 60_000_000_000;
+
+const WAITING: &str = "\n************************************\n* Waiting for client to connect... *\n\
+                       ************************************\n";
+
+pub(super) fn run(plan: &Plan, link: &Link, stage: &mut Stage<'_>) -> Result<Outcome, Failure> {
+    let listener = listen(link.port)?;
+    let (mut own, worker) = Host::open(plan, link, stage.interrupted)?;
+    let content = Content::new(&own.plan, own.layout, CLIENT);
+    if !content.prepare_server(&own.memory.region, &|| stage.interrupted.load(Ordering::Relaxed)) {
+        return Err(Failure::interrupted());
+    }
+    let mut receiver = Receiver::new(worker, own.cq, &own.plan);
+    for (flow, &qp) in own.qps.iter().enumerate() {
+        receiver.add(qp, (CLIENT, flow), content, own.memory.keys.lkey)?;
+    }
+    (stage.line)(WAITING)?;
+    let (control, agreement, theirs) = wait_for_client(&listener, &own, &mut receiver, stage)?;
+    drop(listener);
+    own.plan.mtu = agreement.mtu;
+    let mut session = Session::new(control, own.clock, "client");
+    own.connect(&mut receiver.worker, &agreement, &theirs, stage.interrupted)
+        .inspect_err(|failure| session.tell_failure(failure))?;
+    let mut go_on = || {
+        receiver.worker.poll();
+        !stage.interrupted.load(Ordering::Relaxed)
+    };
+    session.ready(Duration::from_secs(SETUP_S), &mut go_on)?;
+    own.start(&mut receiver.worker)?;
+    (stage.banner)(&own.plan)?;
+    let checked = vec![0; own.qps.len()];
+    let mut serving = Serving {
+        receiver,
+        session,
+        content,
+        region: &own.memory.region,
+        plan: &own.plan,
+        interrupted: stage.interrupted,
+        told: Told::default(),
+        checked,
+        completed: 0,
+        active: Active::default(),
+        stop_said_ns: None,
+    };
+    let served = serving.drive(stage.progress);
+    served.map_err(|failure| {
+        serving.session.tell_failure(&failure);
+        failure.with_net(NetCounters::of_one_side(&serving.receiver.worker))
+    })
+}
+
+/// For IPv6 and IPv4, or for IPv4 where there is nothing else.
+fn listen(port: u16) -> Result<Listener, Failure> {
+    let both = Listener::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)));
+    both.or_else(|error| Listener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))).map_err(|_| error))
+        .map_err(|error| {
+            failure(&error, "client").with_hint("end what listens there, or choose another --port")
+        })
+}
+
+/// Whoever is no client of this program is turned away; a client with other options ends the wait.
+fn wait_for_client(
+    listener: &Listener,
+    own: &Host,
+    receiver: &mut Receiver,
+    stage: &Stage<'_>,
+) -> Result<(Control, Agreement, Extras), Failure> {
+    let ours = Extras::new(&own.plan, own.qpns(&receiver.worker));
+    let offer = own.offer(&receiver.worker, ours.json());
+    let mut idle = || {
+        receiver.worker.poll();
+        clock::pause(IDLE);
+        !stage.interrupted.load(Ordering::Relaxed)
+    };
+    loop {
+        let mut patience = Patience { clock: &own.clock, timeout: OFFER, idle: &mut idle };
+        let incoming = match listener.accept(&mut patience) {
+            Ok(incoming) => incoming,
+            Err(ConnectError::Stopped) => return Err(Failure::interrupted()),
+            Err(ConnectError::Timeout { expected: "connection" }) => continue,
+            Err(error) => {
+                (stage.note)(&format!("a connection was turned away: {error}"));
+                continue;
+            }
+        };
+        let theirs = match Extras::read(&incoming.offer().app) {
+            Ok(theirs) => theirs,
+            Err(sentence) => {
+                (stage.note)(&format!("a client was turned away: {sentence}"));
+                incoming.refuse(&sentence);
+                continue;
+            }
+        };
+        let mtu = incoming.offer().mtu.min(own.plan.mtu);
+        if let Err(sentence) = ours.check(&theirs, mtu) {
+            incoming.refuse(&sentence);
+            return Err(Failure::usage(sentence));
+        }
+        patience.timeout = Duration::from_secs(SETUP_S);
+        let accepted = incoming.accept(&offer, &mut patience);
+        let (control, agreement) = accepted.map_err(|error| failure(&error, "client"))?;
+        return Ok((control, agreement, theirs));
+    }
+}
+
+/// When the client's traffic was seen.
+#[derive(Clone, Copy, Default)]
+struct Active {
+    first_ns: Option<u64>,
+    last_ns: u64,
+    /// Data packets at that time, either way.
+    packets: u64,
+}
+
+/// A run under way.
+struct Serving<'a> {
+    receiver: Receiver,
+    session: Session,
+    content: Content,
+    region: &'a Region,
+    plan: &'a Plan,
+    interrupted: &'a AtomicBool,
+    told: Told,
+    /// Messages compared so far, by queue pair.
+    checked: Vec<u64>,
+    /// Messages completed, as the client said last.
+    completed: u64,
+    active: Active,
+    /// When the client was told to stop.
+    stop_said_ns: Option<u64>,
+}
+
+impl Serving<'_> {
+    fn drive(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
+        let mut tally: Option<Tally<'_>> = None;
+        let mut progress = Some(progress);
+        let mut rounds = 0u32;
+        let (why, found) = loop {
+            self.receiver.poll()?;
+            self.note_activity();
+            rounds = rounds.wrapping_add(1);
+            if !rounds.is_multiple_of(ROUNDS_PER_TICK) {
+                continue;
+            }
+            if let (Some(first_ns), Some(_)) = (self.active.first_ns, &progress) {
+                tally = progress.take().map(|it| Tally::new(self.plan, self.interrupted, it, first_ns));
+            }
+            if let Some(tally) = &mut tally {
+                tally.tick(self.receiver.worker.now().ns(), self.receiver.received());
+            }
+            if let Some(end) = self.tick()? {
+                break end;
+            }
+        };
+        let verification = self.conclude(why, found)?;
+        let iterations =
+            if self.plan.op.takes_receives() { self.receiver.received() } else { self.completed };
+        let outcome = tally.map(|tally| tally.outcome(self.plan, self.active.last_ns, iterations, 1));
+        let mut outcome = outcome.unwrap_or_else(|| self.nothing());
+        if !self.plan.op.takes_receives() {
+            // Nothing tells the server when such messages complete.
+            outcome.peak_bytes_per_second = None;
+        }
+        if iterations > 0 && verification == Verification::NotChecked {
+            outcome.notes.push("the data was not compared to its end".to_owned());
+        }
+        outcome.net = NetCounters::of_one_side(&self.receiver.worker);
+        outcome.verification = if iterations == 0 { Verification::NotChecked } else { verification };
+        outcome.interrupted |= self.interrupted.load(Ordering::Relaxed);
+        Ok(outcome)
+    }
+
+    #[inline]
+    fn note_activity(&mut self) {
+        let counters = self.receiver.worker.endpoint().counters();
+        let packets = counters.data_received + counters.data_packets;
+        if packets != self.active.packets {
+            let now_ns = self.receiver.worker.now().ns();
+            self.active =
+                Active { first_ns: self.active.first_ns.or(Some(now_ns)), last_ns: now_ns, packets };
+        }
+    }
+
+    /// A look at everything but the traffic; how the run ended, if it did.
+    fn tick(&mut self) -> Result<Option<(Compare, Verification)>, Failure> {
+        let now_ns = self.receiver.worker.now().ns();
+        match self.stop_said_ns {
+            None if self.interrupted.load(Ordering::Relaxed) => {
+                self.stop_said_ns = Some(now_ns);
+                self.say(&Word::Stop)?;
+            }
+            Some(said) if now_ns > said + STOPPED_NS => {
+                return Ok(Some((Compare::Stopped, Verification::NotChecked)));
+            }
+            _ => {}
+        }
+        match self.session.hear()? {
+            None => {}
+            Some(Word::Counts(counts)) => self.told.add(&counts, self.checked.len()),
+            Some(Word::Compare(why)) => {
+                let found = self.compare(why)?;
+                self.say(&Word::Verdict(Verdict::from(&found)))?;
+                if why != Compare::More {
+                    return Ok(Some((why, found)));
+                }
+            }
+            Some(_) => return Err(self.session.nonsense()),
+        }
+        Ok(None)
+    }
+
+    fn say(&mut self, word: &Word) -> Result<(), Failure> {
+        let worker = &mut self.receiver.worker;
+        self.session.say(word, &mut || {
+            worker.poll();
+        })
+    }
+
+    /// Compares what the client says has completed.
+    fn compare(&mut self, why: Compare) -> Result<Verification, Failure> {
+        let depth = self.content.layout.depth;
+        let counts = self.told.take(&self.checked, depth).ok_or_else(|| self.session.nonsense())?;
+        self.receiver.collect()?;
+        let clock = *self.receiver.worker.clock();
+        let start_ns = clock.now_ns();
+        let hurry = || why == Compare::Stopped || self.interrupted.load(Ordering::Relaxed);
+        let enough = || hurry() && clock.now_ns() > start_ns + COMPARED_STOPPED_NS;
+        let received = self.receiver.check_counts(CLIENT, &counts, why != Compare::More);
+        let found = received.and(|| self.content.check_server(self.region, &counts, &enough));
+        self.completed = counts.iter().map(|count| count.completed).sum();
+        if self.content.each {
+            self.checked = counts.iter().map(|count: &Count| count.completed).collect();
+        }
+        Ok(found)
+    }
+
+    /// Waits for what the client found, which is for both. `found`: what this side did.
+    fn conclude(&mut self, why: Compare, found: Verification) -> Result<Verification, Failure> {
+        let interrupted = self.interrupted;
+        if why == Compare::Stopped && !interrupted.load(Ordering::Relaxed) {
+            return Err(Failure::transfer("the client was stopped before the run was done"));
+        }
+        let worker = &mut self.receiver.worker;
+        let mut go_on = |waited_ns| {
+            worker.poll();
+            let limit = if interrupted.load(Ordering::Relaxed) { COMPARED_STOPPED_NS } else { COMPARED_NS };
+            waited_ns < limit
+        };
+        match self.session.wait(&mut go_on)? {
+            Some(Word::Verdict(verdict)) => Ok(verdict.into()),
+            Some(_) => Err(self.session.nonsense()),
+            None => Ok(found.and(|| Verification::NotChecked)),
+        }
+    }
+
+    /// The outcome when no message came at all.
+    fn nothing(&self) -> Outcome {
+        let now_ns = self.receiver.worker.now().ns();
+        Tally::new(self.plan, self.interrupted, &mut Progress::hidden(), now_ns)
+            .outcome(self.plan, now_ns, 0, 1)
+    }
+}

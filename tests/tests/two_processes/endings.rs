@@ -1,0 +1,90 @@
+//! Runs that are ended before they are done.
+
+use dcp_tests::machine::eventually;
+use dcp_tests::program::{End, Running, cpu_ticks};
+
+use crate::pair::Pair;
+
+/// Bound against hanging: what the user of the other side waits for, many times over.
+const HANG_NS: u64 = 20_000_000_000;
+
+#[track_caller]
+fn end(running: Running) -> End {
+    let pid = running.pid();
+    assert!(eventually(HANG_NS, || cpu_ticks(pid).is_none()), "it hangs");
+    running.end()
+}
+
+fn message(end: &End) -> String {
+    end.json().error()["message"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn death_of_either_side_is_noticed_and_named_by_the_other() {
+    let pair = Pair::over_memif("pair-killed");
+    for op in ["write", "send", "read"] {
+        for server_dies in [true, false] {
+            let (server, client) = pair.start(op);
+            let (victim, other, name) =
+                if server_dies { (server, client, "server") } else { (client, server, "client") };
+            victim.wait_for_cpu();
+            victim.signal("KILL");
+            let survivor = end(other);
+            survivor.assert_code(1);
+            survivor.assert_clean();
+            let sentence = message(&survivor);
+            assert!(sentence.contains(&format!("the {name} ended without a word")), "{op}: {sentence}");
+            assert_eq!(end(victim).code(), None);
+        }
+    }
+    pair.verified("write", "-n 20");
+}
+
+#[test]
+fn ctrl_c_on_either_side_ends_both() {
+    let pair = Pair::over_memif("pair-ctrl-c");
+    for (op, signal) in [("write", "INT"), ("send", "TERM"), ("read", "INT"), ("faa", "INT")] {
+        for server_stops in [true, false] {
+            let (server, client) = pair.start(op);
+            let (stopped, other, name) =
+                if server_stops { (server, client, "server") } else { (client, server, "client") };
+            stopped.wait_for_cpu();
+            stopped.signal(signal);
+            let (stopped, other) = (end(stopped), end(other));
+            stopped.assert_code(130);
+            other.assert_code(1);
+            [&stopped, &other].iter().for_each(|end| end.assert_clean());
+            let results = stopped.json();
+            assert_eq!(results.0["interrupted"], true);
+            assert!(results.iterations() > 0 && results.verified() == Some(true), "{op}: {}", results.0);
+            let sentence = message(&other);
+            assert!(sentence.contains(&format!("the {name} was stopped")), "{op}: {sentence}");
+        }
+    }
+}
+
+#[test]
+fn server_that_waits_takes_little_of_a_core_and_ends_by_ctrl_c() {
+    let pair = Pair::over_memif("pair-waiting");
+    let server = pair.server("write", "").start_until("Waiting for client");
+    let before = cpu_ticks(server.pid()).expect("it runs");
+    eventually(3_000_000_000, || false);
+    let ticks = cpu_ticks(server.pid()).expect("it still runs") - before;
+    // Of 300 that a loop without pauses would take, or 100 beside two others.
+    assert!(ticks < 45, "{ticks} ticks of 10 ms in 3 s");
+    server.signal("INT");
+    let server = end(server);
+    server.assert_code(130);
+    server.assert_clean();
+    assert!(message(&server).contains("before the transfer had begun"));
+}
+
+#[test]
+fn client_that_waits_for_a_server_ends_by_ctrl_c() {
+    let pair = Pair::over_memif("pair-looking");
+    let client = pair.client("write", "").start_until("looking for");
+    client.signal("INT");
+    let client = end(client);
+    client.assert_code(130);
+    client.assert_clean();
+}

@@ -1,0 +1,8 @@
+//! `dcp-bench` as a server and a client: over memif, and over veth in a network namespace.
+#![forbid(unsafe_code)]
+
+mod endings;
+mod operations;
+mod pair;
+mod refusals;
+mod strangers;
