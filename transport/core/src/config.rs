@@ -170,6 +170,19 @@ impl QpConfig {
     }
 }
 
+/// What two sides agreed on: of each number the smaller one, and an ICRC when either wants it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Terms {
+    /// Payload of a full packet in bytes.
+    pub mtu: u32,
+    /// Messages under way at once: a power of two.
+    pub window: u32,
+    /// READs and ATOMICs unanswered at once, either way.
+    pub max_rd_atomic: u32,
+    /// Whether frames carry an ICRC.
+    pub icrc: bool,
+}
+
 /// A static window that would stall its connection (C-1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowError {

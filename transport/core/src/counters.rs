@@ -116,6 +116,27 @@ pub struct Counters {
     pub drops: [u64; DropReason::COUNT],
 }
 
+/// Counters of one queue pair, all since its creation.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct QpCounters {
+    /// Data packets sent, resent ones included.
+    pub data_packets: u64,
+    /// Payload bytes in them.
+    pub data_bytes: u64,
+    /// Data packets that had been sent before.
+    pub retransmitted: u64,
+    /// Data packets received, whatever happened to them next.
+    pub data_received: u64,
+    /// Data packets placed in memory.
+    pub placed: u64,
+    /// Own HOs that came back and were accepted (T-4).
+    pub ho_returned: u64,
+    /// Coarse timeouts, also while only the window held packets back (T-8).
+    pub timeouts: u64,
+    /// RNR NAKs sent.
+    pub rnr_naks: u64,
+}
+
 impl Counters {
     /// Frames dropped for `reason`.
     pub const fn dropped(&self, reason: DropReason) -> u64 {

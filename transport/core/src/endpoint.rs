@@ -12,8 +12,8 @@ use crate::qp::{Progress, Qp, Shared, Srq, TimerAction, TurnEnd, make_receive};
 use crate::wheel::Wheel;
 use crate::{
     Completion, Counters, CqId, DropReason, EndpointConfig, Instant, ModifyError, MrAttr, MrKeys, PdId, Peer,
-    PostError, QpConfig, QpId, QpState, Rate, RecvRequest, RegionId, RegisterError, RxPacket, RxSink,
-    RxVerdict, SendRequest, SrqId, TxSink, WindowError,
+    PostError, QpConfig, QpCounters, QpId, QpState, Rate, RecvRequest, RegionId, RegisterError, RxPacket,
+    RxSink, RxVerdict, SendRequest, SrqId, Terms, TxSink, WindowError,
 };
 
 /// A DCP endpoint without IO: commands and packets go in, frames, completions and a next timeout come out.
@@ -105,6 +105,7 @@ impl Endpoint {
             srqs: Vec::new(),
             draining: false,
             counters: Counters::default(),
+            by_qp: Vec::new(),
             config,
         };
         Self {
@@ -187,6 +188,7 @@ impl Endpoint {
             .ok_or(CreateError::TooMany { what: "queue pairs", limit })?;
         let qpn = Qpn::from_low_bits(self.shared.config.qpn_base + index);
         self.qps.push(Qp::new(QpId(index), qpn, config, &self.shared.config));
+        self.shared.by_qp.push(QpCounters::default());
         let count = self.qps.len();
         self.note_config(&config);
         self.wheel.grow(count);
@@ -207,6 +209,7 @@ impl Endpoint {
         let mut qp = Qp::new(QpId(index), qpn, config, &self.shared.config);
         (qp.ready, qp.control_listed) = (ready, control_listed);
         self.qps[index as usize] = qp;
+        self.shared.by_qp[index as usize] = QpCounters::default();
         self.note_config(&config);
     }
 
@@ -268,6 +271,19 @@ impl Endpoint {
     /// It is connected already.
     pub fn limit_mtu(&mut self, qp: QpId, mtu: u32) -> Result<(), ModifyError> {
         self.qps[qp.index()].limit_mtu(mtu)
+    }
+
+    /// Takes what both sides agreed on, before the queue pair is connected: a smaller MTU, window and `max_rd_atomic`
+    /// than it was made with, and an ICRC if the other side wants one. What is larger changes nothing.
+    ///
+    /// # Errors
+    /// It is connected already.
+    pub fn settle(&mut self, qp: QpId, terms: Terms) -> Result<(), ModifyError> {
+        debug_assert!(terms.window.is_power_of_two(), "both windows are");
+        let pair = &mut self.qps[qp.index()];
+        pair.settle(terms, &self.shared.config)?;
+        self.uses_icrc |= pair.config().icrc;
+        Ok(())
     }
 
     /// Connects a queue pair: it receives and answers from now on.
@@ -484,6 +500,11 @@ impl Endpoint {
     /// Counters since creation.
     pub const fn counters(&self) -> &Counters {
         &self.shared.counters
+    }
+
+    /// Counters of a queue pair since its creation.
+    pub fn qp_counters(&self, qp: QpId) -> &QpCounters {
+        &self.shared.by_qp[qp.index()]
     }
 
     /// As created.

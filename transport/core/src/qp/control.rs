@@ -89,7 +89,10 @@ impl Qp {
     fn next_control(&mut self, now: Instant, shared: &mut Shared) -> Option<Kind> {
         if let Some((stream, nak)) = self.next_nak() {
             match nak.code {
-                NakCode::Rnr(_) => shared.counters.rnr_naks += 1,
+                NakCode::Rnr(_) => {
+                    shared.counters.rnr_naks += 1;
+                    shared.by_qp[self.id.index()].rnr_naks += 1;
+                }
                 _ => shared.counters.naks += 1,
             }
             return Some(self.ack(stream, Some(nak)));

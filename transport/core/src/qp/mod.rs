@@ -40,8 +40,8 @@ use crate::completion::Cq;
 use crate::maps::MapPool;
 use crate::memory::Memory;
 use crate::{
-    Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, PdId, Peer, QpConfig, QpId, Rate,
-    RegionId,
+    Completion, Counters, CqId, DropReason, EndpointConfig, Instant, Mixer, PdId, Peer, QpConfig, QpCounters,
+    QpId, Rate, RegionId,
 };
 use answer::{Answer, AnswerBody, PeerRequest};
 use control::{Owed, Pending};
@@ -69,6 +69,8 @@ pub(crate) struct Shared {
     /// A queue pair failed, and frames may still refer to its buffers (T-17).
     pub(crate) draining: bool,
     pub(crate) counters: Counters,
+    /// By [`QpId`].
+    pub(crate) by_qp: Vec<QpCounters>,
 }
 
 impl Shared {
@@ -76,6 +78,12 @@ impl Shared {
     pub(crate) fn count_drop(&mut self, reason: DropReason) -> DropReason {
         self.counters.drops[reason as usize] += 1;
         reason
+    }
+
+    #[inline]
+    fn count_placed(&mut self, qp: QpId) {
+        self.counters.placed += 1;
+        self.by_qp[qp.index()].placed += 1;
     }
 
     #[inline]

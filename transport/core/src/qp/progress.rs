@@ -146,6 +146,7 @@ impl Qp {
         }
         self.stream_mut(stream).window.message_mut(name.msn).waiting += 1;
         shared.counters.ho_returned += 1;
+        shared.by_qp[self.id.index()].ho_returned += 1;
         if let Some(controller) = &mut self.controller {
             controller.handle_returned(now);
             self.follow_window();

@@ -151,6 +151,7 @@ impl Qp {
     ) {
         self.received = self.received.wrapping_add(u32::from(rx.packet.ip_len));
         shared.counters.data_received += 1;
+        shared.by_qp[self.id.index()].data_received += 1;
         self.note_mark(rx, shared);
         let unacknowledged = self.received.wrapping_sub(self.acknowledged);
         let many = self.config.ack_bytes > 0 && unacknowledged >= self.config.ack_bytes;
@@ -317,7 +318,7 @@ impl Qp {
     /// R-5; and the receive learns what arrived.
     #[inline]
     fn place<S: RxSink>(&mut self, packet: &Incoming, target: &Target, shared: &mut Shared, sink: &mut S) {
-        shared.counters.placed += 1;
+        shared.count_placed(self.id);
         match *target {
             Target::Memory(to) if to.len > 0 => sink.place(0, to),
             Target::Memory(_) => {}

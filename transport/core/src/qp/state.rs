@@ -1,7 +1,7 @@
 //! States of a queue pair and the changes that verbs allow.
 
 use super::{Qp, Shared};
-use crate::{Peer, Status};
+use crate::{EndpointConfig, Peer, Status, Terms};
 
 /// State of a queue pair, as in verbs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -68,6 +68,20 @@ impl Qp {
         self.config.mtu -= less;
         self.rare.config.mtu -= less;
         self.full_packet -= less;
+        Ok(())
+    }
+
+    /// Nothing was sent or received yet, so that all but the receives posted can be made anew.
+    pub(crate) fn settle(&mut self, terms: Terms, own: &EndpointConfig) -> Result<(), ModifyError> {
+        self.limit_mtu(terms.mtu)?;
+        let mut config = self.rare.config;
+        config.window = config.window.min(terms.window);
+        config.max_rd_atomic = config.max_rd_atomic.min(terms.max_rd_atomic);
+        config.icrc |= terms.icrc;
+        let fresh = Self::new(self.id, self.qpn, config, own);
+        let old = std::mem::replace(self, fresh);
+        (self.ready, self.control_listed, self.state) = (old.ready, old.control_listed, old.state);
+        self.recv_queue = old.recv_queue;
         Ok(())
     }
 

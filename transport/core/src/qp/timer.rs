@@ -114,6 +114,7 @@ impl Qp {
             return false;
         }
         self.in_flight.forget();
+        shared.by_qp[self.id.index()].timeouts += 1;
         self.note_loss(now);
         if unsent {
             // Only the window holds packets back: what fills it is taken for lost, and the peer is asked.

@@ -67,6 +67,7 @@ fn shared(map_words_max: usize) -> Shared {
         srqs: Vec::new(),
         draining: false,
         counters: Counters::default(),
+        by_qp: Vec::new(),
     }
 }
 

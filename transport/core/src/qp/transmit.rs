@@ -228,6 +228,10 @@ impl Qp {
         shared.counters.data_packets += 1;
         shared.counters.data_bytes += u64::from(payload);
         shared.counters.retransmitted += u64::from(resend);
+        let own = &mut shared.by_qp[self.id.index()];
+        own.data_packets += 1;
+        own.data_bytes += u64::from(payload);
+        own.retransmitted += u64::from(resend);
     }
 
     /// Operation and solicited bit of a request's packet; its payload goes to `segments`.
