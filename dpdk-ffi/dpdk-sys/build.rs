@@ -70,7 +70,7 @@ fn generate_bindings(cflags: &[String]) {
         .header("wrapper.h")
         .clang_args(cflags)
         .clang_arg("-DALLOW_EXPERIMENTAL_API")
-        .allowlist_item("dcp_.*|DCP_.*")
+        .allowlist_item("dcpshim_.*|DCP_.*")
         .allowlist_function("rte_eal_(init|get_runtime_dir|alarm_set)")
         .allowlist_function(
             "rte_(openlog_stream|log_set_global_level|strerror|thread_register|thread_unregister)",
@@ -82,13 +82,17 @@ fn generate_bindings(cflags: &[String]) {
         .allowlist_function("rte_eth_dev_(configure|start|stop|close|info_get|get_port_by_name|count_avail)")
         .allowlist_function("rte_eth_dev_(adjust_nb_rx_tx_desc|set_mtu|is_valid_port|count_total)")
         .allowlist_function("rte_eth_(rx|tx)_queue_setup")
+        .allowlist_function("rte_eth_stats_get")
         .allowlist_function("rte_vdev_(init|uninit)")
+        .allowlist_function("rte_telemetry_register_cmd")
+        .allowlist_function("rte_tel_data_(string|start_dict|add_array_string|add_dict_string)")
+        .allowlist_var("RTE_TEL_MAX_(STRING_LEN|SINGLE_STRING_LEN|DICT_ENTRIES|ARRAY_ENTRIES)")
         .allowlist_var("RTE_MAX_LCORE|RTE_MAX_ETHPORTS|RTE_PKTMBUF_HEADROOM|RTE_MEMPOOL_CACHE_MAX_SIZE")
         .allowlist_var("RTE_PMD_RING_MAX_RX_RINGS|RTE_PMD_RING_MAX_TX_RINGS")
         .allowlist_type("rte_mbuf_ext_shared_info|rte_ether_addr")
         // Defined by hand in lib.rs: only pointers to them cross the border.
         .blocklist_type("rte_mbuf|rte_mbuf__.*|rte_mbuf_sched|rte_mempool|rte_(ring|ring_.*)|__rte_ring.*")
-        .blocklist_type("FILE|_IO_.*")
+        .blocklist_type("FILE|_IO_.*|rte_tel_data")
         .prepend_enum_name(false)
         .generate_comments(false)
         .layout_tests(false)

@@ -14,40 +14,40 @@ _Static_assert(RTE_MBUF_F_INDIRECT == 1ULL << 62, "flag moved: fix DCP_MBUF_F_IN
 _Static_assert(RING_F_SP_ENQ == 1 && RING_F_SC_DEQ == 2 && RING_F_EXACT_SZ == 4, "flag moved: fix DCP_RING_F_*");
 _Static_assert(RTE_ETH_TX_OFFLOAD_MULTI_SEGS == 1ULL << 15, "flag moved: fix DCP_TX_OFFLOAD_MULTI_SEGS");
 _Static_assert(RTE_ETH_RX_OFFLOAD_SCATTER == 1ULL << 13, "flag moved: fix DCP_RX_OFFLOAD_SCATTER");
-_Static_assert(sizeof(struct dcp_free_slot) == 64, "one cache line per slot");
+_Static_assert(sizeof(struct dcpshim_free_slot) == 64, "one cache line per slot");
 _Static_assert(sizeof(((struct rte_mbuf *)0)->refcnt) == 2, "mbuf.refcnt is read as u16");
 
-int dcp_errno(void)
+int dcpshim_errno(void)
 {
 	return rte_errno;
 }
 
-const char *dcp_dpdk_version(void)
+const char *dcpshim_dpdk_version(void)
 {
 	return rte_version();
 }
 
-uint32_t dcp_lcore_id(void)
+uint32_t dcpshim_lcore_id(void)
 {
 	return rte_lcore_id();
 }
 
-struct rte_mbuf *dcp_copy_head(const struct rte_mbuf *mbuf, uint32_t len)
+struct rte_mbuf *dcpshim_copy_head(const struct rte_mbuf *mbuf, uint32_t len)
 {
 	return rte_pktmbuf_copy(mbuf, mbuf->pool, 0, len);
 }
 
-uint16_t dcp_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
+uint16_t dcpshim_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
 {
 	return rte_eth_rx_burst(port, queue, mbufs, count);
 }
 
-uint16_t dcp_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
+uint16_t dcpshim_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
 {
 	return rte_eth_tx_burst(port, queue, mbufs, count);
 }
 
-int dcp_link_is_up(uint16_t port)
+int dcpshim_link_is_up(uint16_t port)
 {
 	struct rte_eth_link link;
 
@@ -57,17 +57,17 @@ int dcp_link_is_up(uint16_t port)
 	return link.link_status == RTE_ETH_LINK_UP;
 }
 
-int dcp_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count)
+int dcpshim_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count)
 {
 	return rte_pktmbuf_alloc_bulk(pool, mbufs, count);
 }
 
-int dcp_alloc_bare_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count)
+int dcpshim_alloc_bare_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count)
 {
 	return rte_mempool_get_bulk(pool, (void **)mbufs, count);
 }
 
-static inline void count_free(struct dcp_free_slot *slots, unsigned int lcore)
+static inline void count_free(struct dcpshim_free_slot *slots, unsigned int lcore)
 {
 	/* Release: who sees the count may unmap the buffer, so our last use of it comes first. */
 	if (likely(lcore < RTE_MAX_LCORE)) {
@@ -79,7 +79,7 @@ static inline void count_free(struct dcp_free_slot *slots, unsigned int lcore)
 	}
 }
 
-void dcp_count_free(void *addr, void *slots)
+void dcpshim_count_free(void *addr, void *slots)
 {
 	(void)addr;
 	count_free(slots, rte_lcore_id());
@@ -115,7 +115,7 @@ static inline void pending_add(struct pending *p, struct rte_mbuf *m)
 static inline struct rte_mbuf *release(struct rte_mbuf *m, unsigned int lcore)
 {
 	if ((m->ol_flags & RTE_MBUF_F_EXTERNAL) != 0 && rte_mbuf_refcnt_read(m) == 1 &&
-	    m->shinfo->free_cb == dcp_count_free && rte_mbuf_ext_refcnt_read(m->shinfo) == 1) {
+	    m->shinfo->free_cb == dcpshim_count_free && rte_mbuf_ext_refcnt_read(m->shinfo) == 1) {
 		count_free(m->shinfo->fcb_opaque, lcore);
 		m->ol_flags = 0;
 		m->buf_len = 0;
@@ -146,7 +146,7 @@ static inline void free_segment(struct pending *first, struct pending *second, s
 	pending_add(second, ours);
 }
 
-void dcp_free_bulk(struct rte_mbuf **mbufs, uint32_t count)
+void dcpshim_free_bulk(struct rte_mbuf **mbufs, uint32_t count)
 {
 	struct pending first, second;
 	unsigned int lcore = rte_lcore_id();
@@ -172,20 +172,57 @@ void dcp_free_bulk(struct rte_mbuf **mbufs, uint32_t count)
 	pending_flush(&second);
 }
 
-uint32_t dcp_ring_dequeue_burst(struct rte_ring *ring, void **objects, uint32_t count)
+uint32_t dcpshim_ring_dequeue_burst(struct rte_ring *ring, void **objects, uint32_t count)
 {
 	return rte_ring_dequeue_burst(ring, objects, count, NULL);
 }
 
-uint32_t dcp_ring_count(const struct rte_ring *ring)
+uint32_t dcpshim_ring_count(const struct rte_ring *ring)
 {
 	return rte_ring_count(ring);
 }
 
-uint32_t dcp_ring_free_count(const struct rte_ring *ring)
+uint32_t dcpshim_ring_free_count(const struct rte_ring *ring)
 {
 	return rte_ring_free_count(ring);
 }
+
+int dcpshim_tel_start_texts(struct rte_tel_data *data)
+{
+	return rte_tel_data_start_array(data, RTE_TEL_STRING_VAL);
+}
+
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+int dcpshim_tel_start_numbers(struct rte_tel_data *data)
+{
+	return rte_tel_data_start_array(data, RTE_TEL_UINT_VAL);
+}
+
+int dcpshim_tel_add_number(struct rte_tel_data *data, uint64_t number)
+{
+	return rte_tel_data_add_array_uint(data, number);
+}
+
+int dcpshim_tel_add_field(struct rte_tel_data *data, const char *name, uint64_t number)
+{
+	return rte_tel_data_add_dict_uint(data, name, number);
+}
+#else
+int dcpshim_tel_start_numbers(struct rte_tel_data *data)
+{
+	return rte_tel_data_start_array(data, RTE_TEL_U64_VAL);
+}
+
+int dcpshim_tel_add_number(struct rte_tel_data *data, uint64_t number)
+{
+	return rte_tel_data_add_array_u64(data, number);
+}
+
+int dcpshim_tel_add_field(struct rte_tel_data *data, const char *name, uint64_t number)
+{
+	return rte_tel_data_add_dict_u64(data, name, number);
+}
+#endif
 
 /* The log: the first LOG_MAX bytes since the last take. The lock of the FILE guards it. */
 enum { LOG_MAX = 64 * 1024 };
@@ -203,14 +240,14 @@ static ssize_t log_write(void *cookie, const char *text, size_t size)
 	return (ssize_t)size;
 }
 
-FILE *dcp_log_open(void)
+FILE *dcpshim_log_open(void)
 {
 	cookie_io_functions_t functions = {.write = log_write};
 
 	return fopencookie(NULL, "w", functions);
 }
 
-size_t dcp_log_take(FILE *stream, char *text, size_t size)
+size_t dcpshim_log_take(FILE *stream, char *text, size_t size)
 {
 	size_t taken;
 
@@ -223,7 +260,7 @@ size_t dcp_log_take(FILE *stream, char *text, size_t size)
 	return taken;
 }
 
-void dcp_flush_stdio(void)
+void dcpshim_flush_stdio(void)
 {
 	fflush(stdout);
 	fflush(stderr);

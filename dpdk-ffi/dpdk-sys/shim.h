@@ -9,6 +9,7 @@
 #include <rte_config.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
+#include <rte_telemetry.h>
 
 /*
  * Where the fields of struct rte_mbuf are. DPDK moved them into and out of anonymous unions between 21.11 and 25.x, so a
@@ -52,48 +53,54 @@ static const uint32_t DCP_RING_F_EXACT_SZ = 0x0004;
 static const uint64_t DCP_TX_OFFLOAD_MULTI_SEGS = 1ULL << 15;
 static const uint64_t DCP_RX_OFFLOAD_SCATTER = 1ULL << 13;
 
-int dcp_errno(void);
-const char *dcp_dpdk_version(void);
+int dcpshim_errno(void);
+const char *dcpshim_dpdk_version(void);
 
 /* Index of the calling thread among DPDK's lcores, or UINT32_MAX when DPDK does not know the thread. */
-uint32_t dcp_lcore_id(void);
+uint32_t dcpshim_lcore_id(void);
 
 /* A copy of the first len bytes, from the pool of the first segment; NULL when that is empty. */
-struct rte_mbuf *dcp_copy_head(const struct rte_mbuf *mbuf, uint32_t len);
+struct rte_mbuf *dcpshim_copy_head(const struct rte_mbuf *mbuf, uint32_t len);
 
-uint16_t dcp_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count);
-uint16_t dcp_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count);
-int dcp_link_is_up(uint16_t port);
+uint16_t dcpshim_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count);
+uint16_t dcpshim_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count);
+int dcpshim_link_is_up(uint16_t port);
 
 /* All or nothing: 0, or a negative errno. */
-int dcp_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count);
+int dcpshim_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count);
 /* The same without resetting their fields: for payload pools, whose mbufs are overwritten when they are attached. */
-int dcp_alloc_bare_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count);
+int dcpshim_alloc_bare_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count);
 /* Frees whole chains. Keeps two pools' worth of pending puts, since our chains alternate header and payload pools. */
-void dcp_free_bulk(struct rte_mbuf **mbufs, uint32_t count);
+void dcpshim_free_bulk(struct rte_mbuf **mbufs, uint32_t count);
 
-uint32_t dcp_ring_dequeue_burst(struct rte_ring *ring, void **objects, uint32_t count);
-uint32_t dcp_ring_count(const struct rte_ring *ring);
-uint32_t dcp_ring_free_count(const struct rte_ring *ring);
+uint32_t dcpshim_ring_dequeue_burst(struct rte_ring *ring, void **objects, uint32_t count);
+uint32_t dcpshim_ring_count(const struct rte_ring *ring);
+uint32_t dcpshim_ring_free_count(const struct rte_ring *ring);
 
 /*
  * Frames freed per lcore: a cache line each, so that a thread registered with DPDK counts with a plain load and store.
  * The last one is for all threads that DPDK does not know, and is counted atomically.
  */
-struct dcp_free_slot {
+struct dcpshim_free_slot {
 	uint64_t freed;
 	uint64_t pad[7];
 };
 enum { DCP_FREE_SLOTS = RTE_MAX_LCORE + 1 };
 
-/* The callback of an external buffer: counts one frame in the `struct dcp_free_slot[DCP_FREE_SLOTS]` behind `slots`. */
-void dcp_count_free(void *addr, void *slots);
+/* The callback of an external buffer: counts one frame in the `struct dcpshim_free_slot[DCP_FREE_SLOTS]` behind `slots`. */
+void dcpshim_count_free(void *addr, void *slots);
+
+/* Numbers in telemetry's answers: DPDK 23.03 gave these functions and the array's type other names. */
+int dcpshim_tel_start_numbers(struct rte_tel_data *data);
+int dcpshim_tel_add_number(struct rte_tel_data *data, uint64_t number);
+int dcpshim_tel_add_field(struct rte_tel_data *data, const char *name, uint64_t number);
+int dcpshim_tel_start_texts(struct rte_tel_data *data);
 
 /* A stream for rte_openlog_stream that keeps a bounded head of the log in memory. NULL when out of memory. */
-FILE *dcp_log_open(void);
+FILE *dcpshim_log_open(void);
 /* Moves what was logged since the last call to `text` (at most `size` bytes) and returns how many bytes that was. */
-size_t dcp_log_take(FILE *stream, char *text, size_t size);
+size_t dcpshim_log_take(FILE *stream, char *text, size_t size);
 /* Flushes the C library's stdout and stderr. */
-void dcp_flush_stdio(void);
+void dcpshim_flush_stdio(void);
 
 #endif

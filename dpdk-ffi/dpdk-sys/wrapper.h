@@ -11,4 +11,5 @@
 #include <rte_ethdev.h>
 #include <rte_eth_ring.h>
 #include <rte_bus_vdev.h>
+#include <rte_telemetry.h>
 #include "shim.h"

@@ -170,7 +170,7 @@ fn free_raw(mbufs: &mut [*mut rte_mbuf]) {
     #[expect(clippy::cast_possible_truncation, reason = "at most CAPACITY")]
     let count = mbufs.len() as u32;
     // SAFETY: every caller passes heads of chains that it owns, and forgets them.
-    unsafe { dpdk_sys::dcp_free_bulk(mbufs.as_mut_ptr(), count) };
+    unsafe { dpdk_sys::dcpshim_free_bulk(mbufs.as_mut_ptr(), count) };
 }
 
 impl Drop for MbufBatch {

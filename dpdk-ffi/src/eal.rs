@@ -8,6 +8,7 @@ mod stale;
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -95,8 +96,9 @@ pub struct Eal {
 #[derive(Debug)]
 struct EalInner {
     memory: MemoryMode,
-    /// Only held for its `Drop`.
-    _runtime_dir: Option<RuntimeDir>,
+    telemetry: bool,
+    /// Removed when dropped.
+    runtime_dir: Option<RuntimeDir>,
 }
 
 impl Eal {
@@ -133,8 +135,9 @@ impl Eal {
         // Otherwise nothing there is used once the EAL runs: files stay open, and the channel's only would-be user, a
         // second process of DPDK's own kind, does not exist. Removed at once, a later SIGKILL leaves nothing.
         let heap_asks_peers = config.ipc && matches!(memory, MemoryMode::HugePages { .. });
-        let _runtime_dir = (config.telemetry || heap_asks_peers).then_some(runtime_dir);
-        Ok(Self { inner: Arc::new(EalInner { memory, _runtime_dir }) })
+        let runtime_dir = (config.telemetry || heap_asks_peers).then_some(runtime_dir);
+        let telemetry = config.telemetry;
+        Ok(Self { inner: Arc::new(EalInner { memory, telemetry, runtime_dir }) })
     }
 
     /// The memory that was chosen.
@@ -142,10 +145,19 @@ impl Eal {
         self.inner.memory
     }
 
+    /// Where DPDK's telemetry socket is, if it was asked for: `…/dpdk/PREFIX/dpdk_telemetry.v2`.
+    ///
+    /// `dpdk-telemetry.py -f PREFIX` speaks to it. For a process that does not run as root, say
+    /// `XDG_RUNTIME_DIR=…` with what stands in front of `/dpdk/` too.
+    pub fn telemetry_socket(&self) -> Option<PathBuf> {
+        let directory = self.inner.runtime_dir.as_ref().filter(|_| self.inner.telemetry)?.path()?;
+        Some(directory.join("dpdk_telemetry.v2"))
+    }
+
     /// DPDK's own name and version.
     pub fn version() -> &'static str {
         // SAFETY: needs nothing.
-        let version = unsafe { dpdk_sys::dcp_dpdk_version() };
+        let version = unsafe { dpdk_sys::dcpshim_dpdk_version() };
         // SAFETY: DPDK returned a static string.
         let version = unsafe { CStr::from_ptr(version) };
         version.to_str().unwrap_or("DPDK")

@@ -15,7 +15,7 @@ impl Errno {
     /// DPDK's error number of the calling thread.
     pub(crate) fn last_dpdk() -> Self {
         // SAFETY: reads a thread-local integer.
-        Self(unsafe { dpdk_sys::dcp_errno() })
+        Self(unsafe { dpdk_sys::dcpshim_errno() })
     }
 }
 

@@ -205,13 +205,14 @@ impl Ring {
         let mut frames: [*mut std::ffi::c_void; BURST as usize] = [ptr::null_mut(); BURST as usize];
         loop {
             // SAFETY: the ring is alive, no queue is left to use it, and `frames` has room for a burst.
-            let count =
-                unsafe { dpdk_sys::dcp_ring_dequeue_burst(self.raw.as_ptr(), frames.as_mut_ptr(), BURST) };
+            let count = unsafe {
+                dpdk_sys::dcpshim_ring_dequeue_burst(self.raw.as_ptr(), frames.as_mut_ptr(), BURST)
+            };
             if count == 0 {
                 return;
             }
             // SAFETY: only transmit puts something into a ring: frames, whose last owner it was.
-            unsafe { dpdk_sys::dcp_free_bulk(frames.as_mut_ptr().cast(), count) };
+            unsafe { dpdk_sys::dcpshim_free_bulk(frames.as_mut_ptr().cast(), count) };
         }
     }
 }

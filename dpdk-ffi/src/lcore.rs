@@ -116,6 +116,6 @@ impl std::error::Error for RegisterError {}
 /// The calling thread's lcore id, if DPDK knows it.
 pub fn lcore_id() -> Option<u32> {
     // SAFETY: reads a thread-local integer.
-    let id = unsafe { dpdk_sys::dcp_lcore_id() };
+    let id = unsafe { dpdk_sys::dcpshim_lcore_id() };
     (id < dpdk_sys::RTE_MAX_LCORE).then_some(id)
 }

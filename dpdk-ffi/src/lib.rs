@@ -28,6 +28,7 @@ pub mod queue;
 pub mod region;
 mod segment;
 pub mod stash;
+pub mod telemetry;
 
 pub use batch::MbufBatch;
 pub use clock::Clock;
@@ -40,7 +41,7 @@ pub use lcore::{LcoreGuard, available_cores, pin, register_thread};
 pub use mbuf::Mbuf;
 pub use memory::HugePreference;
 pub use pool::{Pool, PoolConfig, PoolError};
-pub use port::{Port, PortConfig, PortError};
+pub use port::{Port, PortConfig, PortError, PortStats};
 pub use queue::{QueuePair, RxQueue, TxQueue};
 pub use region::{Region, RegionError, RegionRangeError};
 pub use stash::{AttachError, MbufStash};

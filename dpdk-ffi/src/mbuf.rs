@@ -32,7 +32,7 @@ impl Mbuf {
     pub fn from_bytes(pool: &Pool, bytes: &[u8]) -> Option<Self> {
         let mut raw = [ptr::null_mut()];
         // SAFETY: the pool is alive, and `raw` has room for the one mbuf asked for.
-        let code = unsafe { dpdk_sys::dcp_alloc_bulk(pool.as_ptr(), raw.as_mut_ptr(), 1) };
+        let code = unsafe { dpdk_sys::dcpshim_alloc_bulk(pool.as_ptr(), raw.as_mut_ptr(), 1) };
         if code != 0 {
             return None;
         }
@@ -268,7 +268,7 @@ impl Mbuf {
     pub fn private_copy(&self, len: usize) -> Option<Self> {
         let len = u32::try_from(len).ok()?.min(self.first().pkt_len());
         // SAFETY: the chain is ours while `self` is borrowed, and a segment's pool outlives the segment.
-        let copy = unsafe { dpdk_sys::dcp_copy_head(self.head.as_ptr(), len) };
+        let copy = unsafe { dpdk_sys::dcpshim_copy_head(self.head.as_ptr(), len) };
         // SAFETY: a fresh chain that nobody else has.
         NonNull::new(copy).map(|head| unsafe { Self::from_raw(head) })
     }
@@ -290,7 +290,7 @@ impl Drop for Mbuf {
     fn drop(&mut self) {
         let mut raw = self.head.as_ptr();
         // SAFETY: the chain is ours, and this is its last use.
-        unsafe { dpdk_sys::dcp_free_bulk(&raw mut raw, 1) };
+        unsafe { dpdk_sys::dcpshim_free_bulk(&raw mut raw, 1) };
     }
 }
 

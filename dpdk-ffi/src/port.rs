@@ -1,12 +1,14 @@
 //! Devices by name: net_tap, net_af_packet, net_memif, net_null, and what the machine has.
 
 mod error;
+mod stats;
 
 use std::ffi::{CStr, CString};
 use std::ptr;
 use std::sync::Arc;
 
 pub use error::PortError;
+pub use stats::PortStats;
 
 use crate::eal::{self, Eal};
 use crate::errno::Errno;
@@ -304,7 +306,7 @@ fn info(port: u16) -> Result<dpdk_sys::rte_eth_dev_info, PortError> {
     }
 }
 
-fn driver_of(port: u16) -> String {
+pub(crate) fn driver_of(port: u16) -> String {
     info(port).map(|info| driver_name(&info)).unwrap_or_default()
 }
 

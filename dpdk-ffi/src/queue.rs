@@ -10,7 +10,7 @@ use dpdk_sys::rte_ring;
 
 use crate::batch::MbufBatch;
 use crate::eal::Eal;
-use crate::port::{self, PortError};
+use crate::port::{self, PortError, PortStats};
 
 /// An endpoint's or a switch port's two queues. A device has many such pairs: DPDK allows only 32 devices.
 #[derive(Debug)]
@@ -28,7 +28,17 @@ impl QueuePair {
     /// Whether the device's link is up; net_memif's is down until its peer comes. Not for the hot path.
     pub fn link_is_up(&self) -> bool {
         // SAFETY: the device is alive while the queue is.
-        unsafe { dpdk_sys::dcp_link_is_up(self.rx.id.device.port) != 0 }
+        unsafe { dpdk_sys::dcpshim_link_is_up(self.rx.id.device.port) != 0 }
+    }
+
+    /// What the device counted, all its queues together; `None` when its driver does not count. Not for the hot path.
+    pub fn port_stats(&self) -> Option<PortStats> {
+        PortStats::read(self.rx.id.device.port)
+    }
+
+    /// The driver's name, such as `net_tap`. Not for the hot path.
+    pub fn driver(&self) -> String {
+        port::driver_of(self.rx.id.device.port)
     }
 
     /// Whether the queues move frames: not between [`stop`](Self::stop) and [`start`](Self::start), nor while
@@ -151,8 +161,9 @@ impl RxQueue {
             return 0;
         }
         // SAFETY: the device runs while `id.keep` lives, this handle is the queue's only one, and `spare` holds `room`.
-        let count =
-            unsafe { dpdk_sys::dcp_rx_burst(self.id.device.port, self.id.queue, spare.as_mut_ptr(), room) };
+        let count = unsafe {
+            dpdk_sys::dcpshim_rx_burst(self.id.device.port, self.id.queue, spare.as_mut_ptr(), room)
+        };
         // SAFETY: the device wrote `count` frames, which are ours now.
         unsafe { batch.commit(usize::from(count)) };
         usize::from(count)
@@ -193,7 +204,7 @@ impl TxQueue {
         }
         // SAFETY: as in `RxQueue::burst`; the frames are ours until sent, and forgotten right after.
         let sent = unsafe {
-            dpdk_sys::dcp_tx_burst(self.id.device.port, self.id.queue, mbufs.as_mut_ptr(), offered)
+            dpdk_sys::dcpshim_tx_burst(self.id.device.port, self.id.queue, mbufs.as_mut_ptr(), offered)
         };
         let sent = usize::from(sent);
         batch.forget_front(sent);
@@ -204,6 +215,6 @@ impl TxQueue {
     #[inline]
     pub fn free_count(&self) -> Option<usize> {
         // SAFETY: the ring lives while `id.keep` does.
-        self.ring.as_ref().map(|ring| unsafe { dpdk_sys::dcp_ring_free_count(ring.0.as_ptr()) } as usize)
+        self.ring.as_ref().map(|ring| unsafe { dpdk_sys::dcpshim_ring_free_count(ring.0.as_ptr()) } as usize)
     }
 }

@@ -121,7 +121,7 @@ impl MbufStash {
 fn point_to(segment: Segment<'_>, data: *mut u8, len: u16, region: &Region) {
     let info = segment.private_info();
     let shared = rte_mbuf_ext_shared_info {
-        free_cb: Some(dpdk_sys::dcp_count_free),
+        free_cb: Some(dpdk_sys::dcpshim_count_free),
         fcb_opaque: region.counters().freed_ptr(),
         // The one reference is this segment, so freeing it takes no atomic.
         refcnt: 1,
@@ -197,10 +197,10 @@ impl Shelf {
         let wanted = count as u32;
         let code = if self.bare {
             // SAFETY: the pool is alive, and `room` holds `count` pointers.
-            unsafe { dpdk_sys::dcp_alloc_bare_bulk(self.pool.as_ptr(), room.as_mut_ptr(), wanted) }
+            unsafe { dpdk_sys::dcpshim_alloc_bare_bulk(self.pool.as_ptr(), room.as_mut_ptr(), wanted) }
         } else {
             // SAFETY: as above.
-            unsafe { dpdk_sys::dcp_alloc_bulk(self.pool.as_ptr(), room.as_mut_ptr(), wanted) }
+            unsafe { dpdk_sys::dcpshim_alloc_bulk(self.pool.as_ptr(), room.as_mut_ptr(), wanted) }
         };
         if code == 0 {
             self.len += count;
@@ -214,7 +214,7 @@ impl Drop for Shelf {
         #[expect(clippy::cast_possible_truncation, reason = "at most CAPACITY")]
         let count = self.len as u32;
         // SAFETY: the first `len` are mbufs of ours, and this is their last use.
-        unsafe { dpdk_sys::dcp_free_bulk(self.mbufs.as_mut_ptr(), count) };
+        unsafe { dpdk_sys::dcpshim_free_bulk(self.mbufs.as_mut_ptr(), count) };
     }
 }
 

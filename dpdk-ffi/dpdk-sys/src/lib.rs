@@ -23,6 +23,6 @@ macro_rules! opaque {
     )*};
 }
 
-opaque!(rte_mbuf rte_mempool rte_ring FILE);
+opaque!(rte_mbuf rte_mempool rte_ring rte_tel_data FILE);
 
 include!(concat!(env!("OUT_DIR"), "/bindings.rs"));

@@ -33,7 +33,7 @@ const LOG_BYTES_MAX: usize = 64 * 1024;
 pub(crate) fn log_tail() -> String {
     let mut text = vec![0u8; LOG_BYTES_MAX];
     // SAFETY: the stream lives forever, and `text` has the room that is passed.
-    let len = unsafe { dpdk_sys::dcp_log_take(log_stream(), text.as_mut_ptr().cast(), text.len()) };
+    let len = unsafe { dpdk_sys::dcpshim_log_take(log_stream(), text.as_mut_ptr().cast(), text.len()) };
     text.truncate(len);
     String::from_utf8_lossy(&text).into_owned()
 }
@@ -50,7 +50,7 @@ fn log_stream() -> *mut FILE {
     STREAM
         .get_or_init(|| {
             // SAFETY: makes a stream over a static buffer.
-            let stream = unsafe { dpdk_sys::dcp_log_open() };
+            let stream = unsafe { dpdk_sys::dcpshim_log_open() };
             assert!(!stream.is_null(), "the C library has no memory for a stream");
             Stream(stream)
         })
@@ -104,7 +104,7 @@ impl Aside {
 
 fn flush() {
     // SAFETY: flushes the C library's own streams.
-    unsafe { dpdk_sys::dcp_flush_stdio() };
+    unsafe { dpdk_sys::dcpshim_flush_stdio() };
 }
 
 /// A copy; -1 when `fd` is closed, [`NO_DESCRIPTOR_LEFT`] when it could not be got back later.

@@ -62,6 +62,13 @@ impl RuntimeDir {
     }
 }
 
+impl RuntimeDir {
+    /// DPDK's own directory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.own.as_deref()
+    }
+}
+
 impl Prepared {
     /// After the start, failed or not: DPDK has read the variable, and says where its directory is.
     pub(super) fn settle(self) -> RuntimeDir {

@@ -19,7 +19,7 @@ pub(crate) struct Counters {
 #[repr(C, align(64))]
 struct Line(AtomicU64);
 
-const _: () = assert!(size_of::<Line>() == size_of::<dpdk_sys::dcp_free_slot>());
+const _: () = assert!(size_of::<Line>() == size_of::<dpdk_sys::dcpshim_free_slot>());
 
 impl Counters {
     pub(super) fn new() -> Self {
