@@ -97,6 +97,11 @@ pub enum ConnectError {
     },
     /// The caller asked to stop waiting.
     Stopped,
+    /// Something on this side is in the way.
+    Local {
+        /// A sentence.
+        sentence: String,
+    },
     /// The other side's process is gone, or the way to it.
     PeerLost {
         /// What the system said.
@@ -127,6 +132,7 @@ impl fmt::Display for ConnectError {
                 write!(f, "the other side sent no {expected} in time: check that it still runs")
             }
             Self::Stopped => f.write_str("the wait for the other side was stopped"),
+            Self::Local { sentence } => f.write_str(sentence),
             Self::PeerLost { reason } => {
                 write!(f, "the other side is gone ({reason}): see there why it ended, and connect anew")
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam::channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use crossbeam::queue::ArrayQueue;
-use dcp_core::{Counters, Endpoint, EndpointConfig, MrAttr, MrKeys, RegionId};
+use dcp_core::{Endpoint, EndpointConfig, MrAttr, MrKeys, RegionId};
 use dcp_wire::{Ipv4Addr, MacAddr};
 use dpdk_ffi::{Clock, Eal, Pool, PoolConfig, QueuePair, Region};
 
@@ -14,9 +14,10 @@ use super::cq::Cq;
 use super::engine::{Control, Engine, Post};
 use super::error::ResourceError;
 use super::pd::Pd;
+use super::telemetry::Listing;
 use crate::device::{NetDevice, WorkerQueues};
 use crate::net::{IpConfig, NetStack, Resolution};
-use crate::worker::{Worker, WorkerConfig, WorkerCounters};
+use crate::worker::{Worker, WorkerConfig};
 
 /// Parameters of a device.
 #[derive(Clone, Debug)]
@@ -63,9 +64,11 @@ pub(super) struct DeviceInner {
     pub(super) workers: Vec<WorkerSlot>,
     pub(super) mtu: u32,
     pub(super) eal: Arc<Eal>,
+    pub(super) clock: Clock,
     hosts: Vec<EndpointConfig>,
     next_va: AtomicU64,
     registry: Mutex<Registry>,
+    _listing: Listing,
 }
 
 /// A worker, and the way to it.
@@ -85,22 +88,6 @@ struct Registry {
     used: u32,
     /// Deregistered, with the number of workers that still hold them.
     retired: Vec<(RegionId, Arc<AtomicUsize>)>,
-}
-
-/// What a device counts.
-#[derive(Clone, Debug)]
-pub struct DeviceStats {
-    /// By worker.
-    pub workers: Vec<WorkerStats>,
-}
-
-/// What a worker counts.
-#[derive(Clone, Copy, Debug)]
-pub struct WorkerStats {
-    /// The protocol's counters.
-    pub endpoint: Counters,
-    /// The driver's.
-    pub worker: WorkerCounters,
 }
 
 /// Distance of the addresses of two regions is a multiple of this.
@@ -123,7 +110,7 @@ impl Device {
             let header_pool = header_pool.map_err(ResourceError::Pool)?;
             made.push((make_worker(eal, queues, header_pool, host, clock, config)?, host));
         }
-        Ok(Self::of(eal, made, config))
+        Ok(Self::of(eal, clock, made, config))
     }
 
     /// A device over an open network device: one worker for each of its queues. It answers ARP and ping for its
@@ -152,23 +139,26 @@ impl Device {
             }
             made.push((worker, host));
         }
-        Ok(Self::of(eal, made, config))
+        Ok(Self::of(eal, clock, made, config))
     }
 
-    fn of(eal: &Arc<Eal>, made: Vec<(Worker, EndpointConfig)>, config: &DeviceConfig) -> Self {
+    fn of(eal: &Arc<Eal>, clock: Clock, made: Vec<(Worker, EndpointConfig)>, config: &DeviceConfig) -> Self {
         let mut workers = Vec::with_capacity(made.len());
         let mut hosts = Vec::with_capacity(made.len());
         for (number, (worker, host)) in made.into_iter().enumerate() {
             workers.push(WorkerSlot::new(worker, number, config));
             hosts.push(host);
         }
+        let listing = Listing::of(&workers, hosts.first(), config.mtu);
         let inner = DeviceInner {
             workers,
             mtu: config.mtu,
             eal: Arc::clone(eal),
+            clock,
             hosts,
             next_va: AtomicU64::new(VA_FIRST),
             registry: Mutex::default(),
+            _listing: listing,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -179,12 +169,7 @@ impl Device {
     /// # Errors
     /// Nobody answers, or the device has no network stack ([`Device::open`] gives it one).
     pub fn resolve(&self, ip: Ipv4Addr) -> Result<Option<MacAddr>, ResourceError> {
-        let resolved = self.inner.with_engine(0, move |engine| engine.resolve(ip))?;
-        match resolved {
-            Some(Ok(Resolution::Known(mac))) => Ok(Some(mac)),
-            Some(Ok(Resolution::Pending)) => Ok(None),
-            _ => Err(ResourceError::Unreachable { ip }),
-        }
+        self.inner.resolve(0, ip)?.ok_or(ResourceError::Unreachable { ip })
     }
 
     /// A new protection domain.
@@ -223,20 +208,6 @@ impl Device {
     /// Number of workers.
     pub fn workers(&self) -> usize {
         self.inner.workers.len()
-    }
-
-    /// Counters.
-    ///
-    /// # Errors
-    /// A worker is gone.
-    pub fn stats(&self) -> Result<DeviceStats, ResourceError> {
-        let of = |worker| {
-            self.inner.with_engine(worker, |engine| WorkerStats {
-                endpoint: *engine.worker().endpoint().counters(),
-                worker: *engine.worker().counters(),
-            })
-        };
-        (0..self.workers()).map(of).collect::<Result<_, _>>().map(|workers| DeviceStats { workers })
     }
 }
 
@@ -279,6 +250,11 @@ impl WorkerSlot {
         let engine = Engine::new(worker, inbox, Arc::clone(&posts), number);
         Self { cell: Mutex::new(engine), controls, posts, threaded: AtomicBool::new(false) }
     }
+
+    /// The way to it, for closures that it runs between two polls.
+    pub(super) fn controls(&self) -> &Sender<Control> {
+        &self.controls
+    }
 }
 
 impl DeviceInner {
@@ -289,6 +265,20 @@ impl DeviceInner {
 
     pub(super) fn host(&self, worker: usize) -> &EndpointConfig {
         &self.hosts[worker]
+    }
+
+    /// Asks a worker's network stack, if it has one, for the address behind `ip`; pending as `None` inside.
+    pub(super) fn resolve(
+        &self,
+        worker: usize,
+        ip: Ipv4Addr,
+    ) -> Result<Option<Option<MacAddr>>, ResourceError> {
+        match self.with_engine(worker, move |engine| engine.resolve(ip))? {
+            None => Ok(None),
+            Some(Ok(Resolution::Known(mac))) => Ok(Some(Some(mac))),
+            Some(Ok(Resolution::Pending)) => Ok(Some(None)),
+            Some(_) => Err(ResourceError::Unreachable { ip }),
+        }
     }
 
     pub(super) fn next_va(&self, len: u64) -> u64 {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crossbeam::channel::Receiver;
 use crossbeam::queue::ArrayQueue;
 use dcp_core::{
-    CqId, CreateError, Endpoint, ModifyError, MrAttr, MrKeys, Operation, Peer, QpConfig, QpId, RecvRequest,
-    RegionId, RegisterError, SendOp, SendRequest, Sge, Status,
+    CqId, CreateError, Endpoint, ModifyError, MrAttr, MrKeys, Operation, Peer, QpConfig, QpId, QpState,
+    RecvRequest, RegionId, RegisterError, SendOp, SendRequest, Sge, Status,
 };
 use dcp_wire::Qpn;
 use dpdk_ffi::Region;
@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use super::cq::{Completion, CqShared};
 use super::qp::QpShared;
+use super::stats::{QpStats, WorkerStats};
 use crate::net::{AddressError, Resolution};
 use crate::worker::Worker;
 
@@ -42,7 +43,7 @@ const POSTS_MAX: usize = 256;
 /// Completions moved at a time.
 const BATCH: usize = 32;
 /// Polls between two looks at regions that wait to be given back.
-const SWEEP_POLLS: u32 = 64;
+const SWEEP_POLLS: u64 = 64;
 
 #[derive(Debug)]
 pub(super) struct Engine {
@@ -55,7 +56,9 @@ pub(super) struct Engine {
     /// By [`QpId`].
     qps: Vec<Arc<QpShared>>,
     dying: Vec<Dying>,
-    polls: u32,
+    polls: u64,
+    sleeps: u64,
+    sleep_ns: u64,
 }
 
 /// A deregistered region that work or frames may still refer to.
@@ -82,6 +85,8 @@ impl Engine {
             qps: Vec::new(),
             dying: Vec::new(),
             polls: 0,
+            sleeps: 0,
+            sleep_ns: 0,
         }
     }
 
@@ -91,7 +96,7 @@ impl Engine {
         let posts = self.take_posts();
         let frames = self.worker.poll();
         let completions = self.publish();
-        self.polls = self.polls.wrapping_add(1);
+        self.polls += 1;
         if !self.dying.is_empty() && self.polls.is_multiple_of(SWEEP_POLLS) {
             self.sweep();
         }
@@ -110,6 +115,45 @@ impl Engine {
 
     pub(super) fn worker(&self) -> &Worker {
         &self.worker
+    }
+
+    pub(super) fn stats(&self) -> WorkerStats {
+        WorkerStats {
+            endpoint: *self.worker.endpoint().counters(),
+            worker: *self.worker.counters(),
+            polls: self.polls,
+            sleeps: self.sleeps,
+            sleep_ns: self.sleep_ns,
+            qps: u32::try_from(self.live_qps().count()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Of the queue pairs that there are.
+    pub(super) fn qp_stats(&self) -> Vec<QpStats> {
+        let endpoint = self.worker.endpoint();
+        let of = |id| QpStats {
+            qpn: endpoint.qpn(id).get(),
+            worker: self.number,
+            state: endpoint.qp_state(id),
+            peer: endpoint.peer(id).map(|peer| (peer.ip, peer.qpn.get())),
+            outstanding: endpoint.outstanding(id),
+            in_flight: endpoint.in_flight(id),
+            receives: endpoint.receives(id),
+            counters: *endpoint.qp_counters(id),
+        };
+        self.live_qps().map(of).collect()
+    }
+
+    /// A destroyed one is reset, and none is in that state otherwise.
+    fn live_qps(&self) -> impl Iterator<Item = QpId> {
+        let ids = (0..self.qps.len()).filter_map(|index| u32::try_from(index).ok().map(QpId));
+        ids.filter(|&id| self.worker.endpoint().qp_state(id) != QpState::Reset)
+    }
+
+    /// The thread that drives it slept.
+    pub(super) fn note_sleep(&mut self, sleep: Duration) {
+        self.sleeps += u64::from(!sleep.is_zero());
+        self.sleep_ns += u64::try_from(sleep.as_nanos()).unwrap_or(u64::MAX);
     }
 
     /// Time until the endpoint's next timer.
@@ -194,6 +238,10 @@ impl Engine {
         };
         let mut batch = [blank; BATCH];
         let count = self.worker.endpoint_mut().poll_completions(cq, &mut batch);
+        // The core's own queue has the same depth: what one round completed may have been too much for it already.
+        if count > 0 && self.worker.endpoint().cq_overflowed(cq) {
+            self.cqs[cq.index()].overflowed.store(true, Ordering::Release);
+        }
         for completion in &batch[..count] {
             self.publish_one(cq, completion);
         }

@@ -35,6 +35,8 @@ pub enum ResourceError {
         /// The address.
         ip: std::net::Ipv4Addr,
     },
+    /// The queue pair is connected, or closed, already.
+    Connected,
     /// Objects of two devices do not go together.
     OtherDevice,
     /// The system refused an event descriptor.
@@ -58,6 +60,7 @@ impl fmt::Display for ResourceError {
             Self::Unreachable { ip } => {
                 write!(f, "nobody answers ARP for {ip}: check the address, the link and the gateway")
             }
+            Self::Connected => write!(f, "the queue pair was connected or closed before: make a new one"),
             Self::OtherDevice => write!(f, "the objects belong to two devices"),
             Self::Event(reason) => write!(f, "no event descriptor: {reason}"),
         }

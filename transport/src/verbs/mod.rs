@@ -5,6 +5,7 @@
 //! rest of the application is the same. Posts and completions cross between the application and a worker through
 //! bounded lock-free queues.
 
+mod connection;
 mod cq;
 mod device;
 mod engine;
@@ -14,15 +15,20 @@ mod mr;
 mod pd;
 mod qp;
 mod request;
+mod stats;
+mod telemetry;
 mod threads;
 
+pub use connection::Connection;
 pub use cq::{Completion, Cq, CqOverflow};
-pub use device::{Device, DeviceConfig, DeviceStats, WorkerStats};
+pub use device::{Device, DeviceConfig};
 pub use error::{PostError, ResourceError};
 pub use mr::{Mr, MrRangeError, RemoteMr};
 pub use pd::{Pd, SharedReceives};
 pub use qp::{Qp, QpAddress, QpOptions};
 pub use request::{Opcode, RecvWorkRequest, SendWorkRequest};
+pub use stats::{DeviceStats, QpStats, WorkerStats};
 pub use threads::{Backoff, Workers};
 
-pub use dcp_core::{Access, CongestionControl, Operation, QpState, Remote, Sge, Status};
+pub use dcp_core::{Access, CongestionControl, Operation, QpCounters, QpState, Remote, Sge, Status};
+pub use dpdk_ffi::PortStats;

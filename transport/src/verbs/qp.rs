@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use dcp_core::{
     CongestionControl, CqId, MrAttr, MrKeys, Peer, QpConfig, QpId, QpState, Rate, RegionId, RhccConfig, Sge,
-    SrqId,
+    SrqId, Terms,
 };
 use dcp_wire::{Ipv4Addr, MacAddr, Msn, PKey, Qpn, Ssn};
 use dpdk_ffi::{HugePreference, Region};
@@ -198,6 +198,32 @@ impl Qp {
             .expect("the MTU is settled before the queue pair is connected");
         self.options.mtu = self.options.mtu.min(mtu);
         Ok(())
+    }
+
+    /// Takes what both sides agreed on, before it is connected.
+    pub(super) fn settle(&mut self, terms: Terms) -> Result<(), ResourceError> {
+        let id = self.id;
+        let settled =
+            self.device.with_engine(self.worker, move |engine| engine.endpoint().settle(id, terms))?;
+        settled.map_err(|_| ResourceError::Connected)?;
+        let options = &mut self.options;
+        options.mtu = options.mtu.min(terms.mtu);
+        options.window = options.window.min(terms.window);
+        options.max_rd_atomic = options.max_rd_atomic.min(terms.max_rd_atomic);
+        options.icrc |= terms.icrc;
+        Ok(())
+    }
+
+    pub(super) fn device(&self) -> &Arc<DeviceInner> {
+        &self.device
+    }
+
+    pub(super) fn worker(&self) -> usize {
+        self.worker
+    }
+
+    pub(super) fn options(&self) -> &QpOptions {
+        &self.options
     }
 
     /// Connects to the other side's queue pair: receives and sends from now on. `pkey` is the connection's, chosen by

@@ -30,21 +30,34 @@ impl Backoff {
     pub const NEVER: Self =
         Self { spins: u32::MAX, yields: 0, sleep: Duration::ZERO, sleep_max: Duration::ZERO };
 
-    /// Rests after the `idle`-th poll in vain, at most until there is something to do in any case.
-    pub fn rest(self, idle: u32, time_to_timer: Option<Duration>) {
-        if idle <= self.spins {
-            std::hint::spin_loop();
-        } else if idle - self.spins <= self.yields {
-            std::thread::yield_now();
-        } else {
-            let doublings = (idle - self.spins - self.yields).min(20);
-            let sleep = self.sleep.saturating_mul(1 << doublings).min(self.sleep_max);
-            let sleep = time_to_timer.map_or(sleep, |timer| sleep.min(timer));
-            #[expect(clippy::disallowed_methods, reason = "a worker that has nothing to do")]
-            std::thread::sleep(sleep);
+    /// Rests after the `idle`-th poll in vain, at most until there is something to do in any case. Returns how long it
+    /// asked to sleep.
+    pub fn rest(self, idle: u32, time_to_timer: Option<Duration>) -> Duration {
+        match self.rest_after(idle, time_to_timer) {
+            Rest::Spin => std::hint::spin_loop(),
+            Rest::Yield => std::thread::yield_now(),
+            Rest::Sleep(sleep) => {
+                #[expect(clippy::disallowed_methods, reason = "a worker that has nothing to do")]
+                std::thread::sleep(sleep);
+                return sleep;
+            }
         }
+        Duration::ZERO
+    }
+
+    fn rest_after(self, idle: u32, time_to_timer: Option<Duration>) -> Rest {
+        let Some(past_spins) = idle.checked_sub(self.spins).filter(|&past| past > 0) else {
+            return Rest::Spin;
+        };
+        let Some(past_yields) = past_spins.checked_sub(self.yields).filter(|&past| past > 0) else {
+            return Rest::Yield;
+        };
+        let sleep = self.sleep.saturating_mul(1 << (past_yields - 1).min(DOUBLINGS_MAX)).min(self.sleep_max);
+        Rest::Sleep(time_to_timer.map_or(sleep, |timer| sleep.min(timer)))
     }
 }
+
+const DOUBLINGS_MAX: u32 = 20;
 
 impl Default for Backoff {
     /// About 0.2 ms of polling, then sleeps from 50 µs to 1 ms: an idle worker takes a few per cent of a core.
@@ -171,7 +184,61 @@ fn run_worker(device: &DeviceInner, worker: usize, stop: &AtomicBool, backoff: B
             idle = 0;
         } else {
             idle = idle.saturating_add(1);
-            backoff.rest(idle, engine.time_to_timer());
+            let slept = backoff.rest(idle, engine.time_to_timer());
+            engine.note_sleep(slept);
         }
+    }
+}
+
+/// What an idle worker does between two polls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rest {
+    Spin,
+    Yield,
+    Sleep(Duration),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Polls and sleep of a worker that stays idle, without timers, until it has slept for `ns`.
+    fn polls_until_slept(backoff: Backoff, ns: u128) -> u32 {
+        let mut slept = Duration::ZERO;
+        for idle in 1.. {
+            if let Rest::Sleep(sleep) = backoff.rest_after(idle, None) {
+                slept += sleep;
+            }
+            if slept.as_nanos() >= ns {
+                return idle;
+            }
+        }
+        unreachable!("it sleeps some time")
+    }
+
+    #[test]
+    fn idle_worker_polls_about_a_thousand_times_per_second_of_sleep() {
+        let polls = polls_until_slept(Backoff::default(), 10_000_000_000);
+        assert!((10_000..2000 + 20 + 10_000 + 20).contains(&polls), "{polls}");
+    }
+
+    #[test]
+    fn first_sleep_is_short_and_none_is_longer_than_the_longest() {
+        let backoff = Backoff::default();
+        assert_eq!(backoff.rest_after(2000, None), Rest::Spin);
+        assert_eq!(backoff.rest_after(2001, None), Rest::Yield);
+        assert_eq!(backoff.rest_after(2021, None), Rest::Sleep(Duration::from_micros(50)));
+        assert_eq!(backoff.rest_after(u32::MAX, None), Rest::Sleep(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn worker_is_awake_for_its_timers() {
+        let timer = Some(Duration::from_micros(7));
+        assert_eq!(Backoff::default().rest_after(u32::MAX, timer), Rest::Sleep(Duration::from_micros(7)));
+    }
+
+    #[test]
+    fn worker_on_a_core_of_its_own_never_rests() {
+        assert_eq!(Backoff::NEVER.rest_after(u32::MAX, None), Rest::Spin);
     }
 }

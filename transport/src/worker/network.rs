@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use dcp_core::Instant;
 use dcp_wire::ParseError;
-use dpdk_ffi::Mbuf;
+use dpdk_ffi::{Mbuf, PortStats};
 
 use super::Worker;
 use crate::device::{LinkEvent, Transmit, Upkeep, limits};
@@ -55,6 +55,16 @@ impl Worker {
     /// Whether the device moves frames: false while a net_memif device has no peer.
     pub fn link_is_up(&self) -> bool {
         self.queues.is_running()
+    }
+
+    /// What the Ethernet device counted, all its queues together; `None` when its driver does not count.
+    pub fn port_stats(&self) -> Option<PortStats> {
+        self.queues.port_stats()
+    }
+
+    /// Driver of the Ethernet device.
+    pub fn driver(&self) -> String {
+        self.queues.driver()
     }
 
     #[inline]
