@@ -6,6 +6,8 @@ pub mod machine;
 pub mod namespace;
 pub mod program;
 pub mod results;
+pub mod telemetry;
 
 pub use program::Bench;
 pub use results::Results;
+pub use telemetry::Telemetry;

@@ -4,6 +4,8 @@
 //! are told from loans by who holds what.
 #![forbid(unsafe_code)]
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dcp_tests::Bench;
@@ -121,4 +123,39 @@ fn g2_other_users_give_huge_pages_back() {
     let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     let run = || Bench::at(&copy.program(), &nobody, "-n 100 --json -").end();
     reserved.assert_all_come_back(Some(0), || Some(run()));
+}
+
+/// A process of the library alone, with devices and 128 MiB of registered memory in huge pages.
+fn serving(uri: &str) -> std::process::Child {
+    let mut probe = Command::new(env!("CARGO_BIN_EXE_device-probe"));
+    probe.args(["serve", uri, "ip=10.9.0.1/24"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    probe.spawn().expect("the probe starts")
+}
+
+/// Waits until it serves, has it killed, and says whether it had huge pages.
+fn killed_while_serving(signal: &str) -> bool {
+    let mut probe = serving("null");
+    let lines = BufReader::new(probe.stdout.take().expect("piped")).lines();
+    let serves = lines.map_while(Result::ok).any(|line| line.starts_with("listening"));
+    let has_them = has_huge_pages(probe.id());
+    let signalled = Command::new("kill").args(["-s", signal, &probe.id().to_string()]).status();
+    let ended = probe.wait();
+    assert!(serves && signalled.is_ok_and(|status| status.success()) && ended.is_ok());
+    has_them
+}
+
+#[test]
+fn g2_processes_of_the_library_give_huge_pages_back() {
+    let Some(reserved) = reserve(ENOUGH) else { return };
+    for signal in ["INT", "TERM", "KILL"] {
+        let before = ownerless_huge_pages();
+        let had_them =
+            (0..TRIES).any(|_| reserved.pages.top_up(reserved.count).is_ok() && killed_while_serving(signal));
+        assert!(had_them, "no run of {TRIES} found huge pages");
+        assert!(eventually(SETTLED_NS, || ownerless_huge_pages() <= before), "SIG{signal} leaks pages");
+    }
+    let before = ownerless_huge_pages();
+    let failed = serving("vdev:net_nothing0").wait().expect("it can be waited for");
+    assert_eq!(failed.code(), Some(3));
+    assert!(eventually(SETTLED_NS, || ownerless_huge_pages() <= before), "a failed start leaks pages");
 }

@@ -1,7 +1,7 @@
 //! Opens a device by URI and echoes frames, or sends frames to an echo and compares what comes back. For the device tests.
 //!
 //! `device-probe echo|check|flood URI [mtu=N] [wait=MS]`, `device-probe host URI ip=A/len [peer=IP]`,
-//! `device-probe serve URI ip=A/len port=P`, `device-probe transfer|hammer URI ip=A/len to=HOST:PORT`,
+//! `device-probe serve URI ip=A/len`, `device-probe transfer|hammer URI ip=A/len to=HOST:PORT`,
 //! `device-probe ping IP`: prints `ready …` when the device is open, `up` and `down` as the
 //! link goes, and `checked N` when all came back. Exit code 3 with one sentence when the device cannot be opened.
 #![forbid(unsafe_code)]
@@ -50,21 +50,25 @@ fn probe(arguments: &[String]) -> Result<(), Fault> {
     let uri: DeviceUri = uri.parse().map_err(|error: dcp::device::UriError| (2, error.to_string()))?;
     let mut config = DeviceConfig { mbufs: 2047, ring_frames: 256, ..DeviceConfig::default() };
     let mut wait_ms = 10_000;
-    let (mut address, mut peer, mut port, mut to) = (None, None, 0, None);
+    let (mut address, mut peer, mut port, mut to, mut telemetry) = (None, None, 0, None, false);
     for option in options {
         match option.split_once('=') {
             Some(("mtu", mtu)) => config.mtu = MtuChoice::Exactly(mtu.parse().map_err(|_| usage())?),
             Some(("wait", ms)) => wait_ms = ms.parse().map_err(|_| usage())?,
             Some(("ip", ip)) => address = Some(ip.parse().map_err(|_| usage())?),
             Some(("port", number)) => port = number.parse().map_err(|_| usage())?,
+            Some(("telemetry", "on")) => telemetry = true,
             Some(("to", host)) => to = Some(host),
             Some(("peer", ip)) => peer = Some(ip.parse().map_err(|_| usage())?),
             _ => return Err(usage()),
         }
     }
-    let eal = EalConfig { memory_mib: 96, ..EalConfig::default() };
+    let eal = EalConfig { memory_mib: 96, telemetry, ..EalConfig::default() };
     let eal = Eal::start(eal_config(eal, std::slice::from_ref(&uri)));
     let eal = eal.map_err(|error| (3, error.to_string()))?;
+    if let Some(socket) = eal.telemetry_socket() {
+        println!("telemetry {}", socket.display());
+    }
     let clock = Clock::calibrate();
     let mut device = NetDevice::open(&eal, &uri, &config).map_err(|error| (3, error.to_string()))?;
     println!("ready mtu={} most={} transmit={:?}", device.mtu(), device.mtu_most(), device.transmit());

@@ -1,18 +1,18 @@
 //! Two processes that move bytes through the library: WRITE, SEND and READ of the same size, compared.
 
 use std::net::{Ipv6Addr, SocketAddr};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dcp::connect::{Agreement, Control, ControlEvent, Listener, MrOffer, Offer, Patience, random_key};
+use dcp::connect::{ControlEvent, Listener};
 use dcp::device::NetDevice;
-use dcp::dpdk::{Clock, Eal, register_thread};
+use dcp::dpdk::{Eal, register_thread};
 use dcp::net::{InterfaceAddress, IpConfig};
 use dcp::verbs::{
-    Access, Cq, Device, DeviceConfig, Mr, Opcode, Pd, Qp, QpAddress, QpOptions, RecvWorkRequest, RemoteMr,
+    Access, Connection, Cq, Device, DeviceConfig, Mr, Opcode, Pd, Qp, QpOptions, RecvWorkRequest, RemoteMr,
     SendWorkRequest, Status,
 };
-use dcp::wire::{Msn, Qpn, RegionKey, Ssn};
 use serde_json::json;
 
 use crate::Fault;
@@ -22,6 +22,10 @@ const SIZE: u64 = 64 << 20;
 /// Receives and READs land behind what a WRITE fills.
 const SECOND: u64 = SIZE;
 const PIECE: usize = 1 << 20;
+/// Bytes of each WRITE of a client that is to be killed.
+const HAMMER_SIZE: u64 = 4 << 20;
+/// For each answer of the other side.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn environment(error: impl std::fmt::Display) -> Fault {
     (3, error.to_string())
@@ -37,7 +41,6 @@ pub(crate) struct Side {
     pd: Pd,
     cq: Cq,
     mr: Mr,
-    clock: Clock,
     _registered: dcp::dpdk::LcoreGuard,
 }
 
@@ -51,58 +54,24 @@ impl Side {
         let cq = device.create_cq(64).map_err(environment)?;
         let len = usize::try_from(2 * SIZE).map_err(environment)?;
         let mr = pd.allocate(len, Access::ALL).map_err(environment)?;
-        Ok(Self { device, pd, cq, mr, clock: Clock::calibrate(), _registered: registered })
-    }
-
-    fn patience<'a>(&'a self, idle: &'a mut dyn FnMut() -> bool) -> Patience<'a> {
-        Patience { clock: &self.clock, timeout: Duration::from_secs(30), idle }
+        Ok(Self { device, pd, cq, mr, _registered: registered })
     }
 
     fn make_qp(&self) -> Result<Qp, Fault> {
         self.pd.create_qp(&self.cq, QpOptions { timeout: 12, ..QpOptions::default() }).map_err(environment)
     }
 
-    fn offer(&self, qp: &Qp) -> Offer {
-        let (address, mr) = (qp.address(), self.mr.remote());
-        Offer {
-            qpn: Qpn::from_low_bits(address.qpn),
-            mac: address.mac,
-            ip: address.ip,
-            service_port: address.service_port,
-            mtu: qp.mtu(),
-            window: 128,
-            max_rd_atomic: 16,
-            start_msn: Msn::ZERO,
-            start_ssn: Ssn::ZERO,
-            icrc: false,
-            ack_bytes: 32 << 10,
-            mrs: vec![MrOffer { va: mr.va, len: mr.len, rkey: RegionKey(mr.rkey) }],
-            cc: "window".to_owned(),
-            app: json!({ "size": SIZE }),
-        }
+    /// Connects to a serving side; also says where its memory is.
+    fn connect(&self, qp: &mut Qp, host: &str) -> Result<(Connection, RemoteMr), Fault> {
+        let connection = qp.connect_to(host, &[&self.mr], PATIENCE).map_err(failed)?;
+        let remote = connection.remotes().next().ok_or((1, "the peer offers no memory".to_owned()))?;
+        Ok((connection, remote))
     }
 
-    /// Neighbours on one network: the MAC comes with the offer, and ARP agrees or the link is not ready yet.
-    fn connect_qp(&self, qp: &mut Qp, agreement: &Agreement) -> Result<RemoteMr, Fault> {
-        let peer = &agreement.peer;
-        let mac = loop {
-            if let Some(mac) = self.device.resolve(peer.ip).map_err(failed)? {
-                break mac;
-            }
-            self.device.poll();
-        };
-        let address = QpAddress {
-            qpn: peer.qpn.get(),
-            mac,
-            ip: peer.ip,
-            service_port: peer.service_port,
-            start_msn: peer.start_msn.get(),
-            start_ssn: peer.start_ssn.get(),
-        };
-        qp.limit_mtu(agreement.mtu).map_err(failed)?;
-        qp.connect(&address, agreement.pkey.0).map_err(failed)?;
-        let mr = peer.mrs.first().ok_or((1, "the peer offers no memory".to_owned()))?;
-        Ok(RemoteMr { va: mr.va, len: mr.len, rkey: mr.rkey.0 })
+    /// Data packets put in memory so far.
+    fn placed(&self) -> Result<u64, Fault> {
+        let stats = self.device.stats().map_err(failed)?;
+        Ok(stats.workers.iter().map(|worker| worker.endpoint.placed).sum())
     }
 
     fn post_receive(&self, qp: &mut Qp) -> Result<(), Fault> {
@@ -112,8 +81,16 @@ impl Side {
 
     /// Sends one request and waits until it is done.
     fn run(&self, qp: &mut Qp, opcode: Opcode, from: u64) -> Result<(), Fault> {
-        let sges = [self.mr.slice(from..from + SIZE).map_err(failed)?];
-        qp.post_send(&SendWorkRequest::new(1, opcode, &sges)).map_err(failed)?;
+        self.post(qp, opcode, from..from + SIZE)?;
+        self.wait(opcode)
+    }
+
+    fn post(&self, qp: &mut Qp, opcode: Opcode, bytes: Range<u64>) -> Result<(), Fault> {
+        let sges = [self.mr.slice(bytes).map_err(failed)?];
+        qp.post_send(&SendWorkRequest::new(1, opcode, &sges)).map_err(failed)
+    }
+
+    fn wait(&self, opcode: Opcode) -> Result<(), Fault> {
         loop {
             if let Some(completion) = self.cq.poll_one().map_err(failed)? {
                 if completion.status == Status::Success {
@@ -153,51 +130,39 @@ fn pattern(seed: u64, at: u64, piece: &mut [u8]) {
     }
 }
 
-/// Takes the port; prints `listening`.
+/// Takes the port; prints `listening PORT`.
 pub(crate) fn listen(port: u16) -> Result<Listener, Fault> {
     let listener = Listener::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))).map_err(environment)?;
-    println!("listening");
+    println!("listening {}", listener.address().map_err(environment)?.port());
     Ok(listener)
 }
 
-/// Serves one client after another; prints `served` after a good end and `lost` after a bad one.
+/// Serves one client after another; prints `served MTU` after a good end, and after a bad one `lost PACKETS` with the
+/// data packets that had been placed.
 pub(crate) fn serve(side: &Side, listener: &Listener) -> Result<(), Fault> {
     loop {
-        let mut idle = || {
-            side.device.poll();
-            true
-        };
-        let Ok(incoming) = listener.accept(&mut side.patience(&mut idle)) else { continue };
+        let Ok(incoming) = side.device.accept(listener, PATIENCE) else { continue };
+        let before = side.placed()?;
         let mut qp = side.make_qp()?;
-        let offer = side.offer(&qp);
-        let accepted = incoming.accept(&offer, &mut side.patience(&mut idle));
-        let served = accepted.map_err(failed).and_then(|(control, agreement)| {
-            side.connect_qp(&mut qp, &agreement)?;
-            serve_one(side, &mut qp, control)
-        });
-        match served {
-            Ok(()) => println!("served"),
-            Err((_, sentence)) => println!("lost {sentence}"),
+        side.post_receive(&mut qp)?;
+        let connection = qp.accept(incoming, &[&side.mr], PATIENCE).map_err(failed);
+        match connection.and_then(|connection| serve_one(side, connection)) {
+            Ok(()) => println!("served {}", qp.mtu()),
+            Err((_, sentence)) => println!("lost {} {sentence}", side.placed()? - before),
         }
     }
 }
 
-fn serve_one(side: &Side, qp: &mut Qp, mut control: Control) -> Result<(), Fault> {
-    let mut idle = || {
-        side.device.poll();
-        true
-    };
-    side.post_receive(qp)?;
-    control.ready(&mut side.patience(&mut idle)).map_err(failed)?;
+fn serve_one(side: &Side, mut connection: Connection) -> Result<(), Fault> {
     loop {
         side.device.poll();
-        match control.poll().map_err(failed)? {
+        match connection.poll().map_err(failed)? {
             None => {}
             Some(ControlEvent::Bye) => return Ok(()),
             Some(ControlEvent::Message(message)) => {
                 let from = message["from"].as_u64().unwrap_or(0);
                 side.check(7, from)?;
-                control.send(&json!({ "right": true }), &mut side.patience(&mut idle)).map_err(failed)?;
+                connection.send(&json!({ "right": true })).map_err(failed)?;
             }
         }
     }
@@ -205,51 +170,37 @@ fn serve_one(side: &Side, qp: &mut Qp, mut control: Control) -> Result<(), Fault
 
 /// Moves bytes there and back; prints `moved` when all of them were right.
 pub(crate) fn transfer(side: &Side, host: &str) -> Result<(), Fault> {
-    let mut idle = || {
-        side.device.poll();
-        true
-    };
     let mut qp = side.make_qp()?;
-    let pkey = random_key().map_err(environment)?;
-    let (mut control, agreement) =
-        Control::connect(host, &side.offer(&qp), pkey, &mut side.patience(&mut idle)).map_err(failed)?;
-    let remote = side.connect_qp(&mut qp, &agreement)?;
-    control.ready(&mut side.patience(&mut idle)).map_err(failed)?;
+    let (mut connection, remote) = side.connect(&mut qp, host)?;
     side.fill(7)?;
     println!("moving");
-    let mut ask = |control: &mut Control, from: u64| -> Result<(), Fault> {
-        control.send(&json!({ "from": from }), &mut side.patience(&mut idle)).map_err(failed)?;
-        control.wait_message(&mut side.patience(&mut idle)).map_err(failed).map(drop)
+    let ask = |connection: &mut Connection, from: u64| -> Result<(), Fault> {
+        connection.send(&json!({ "from": from })).map_err(failed)?;
+        connection.wait_message().map_err(failed).map(drop)
     };
     side.run(&mut qp, Opcode::Write(remote.at(0)), 0)?;
-    ask(&mut control, 0)?;
+    ask(&mut connection, 0)?;
     side.run(&mut qp, Opcode::Send, 0)?;
-    ask(&mut control, SECOND)?;
+    ask(&mut connection, SECOND)?;
     side.run(&mut qp, Opcode::Read(remote.at(0)), SECOND)?;
     side.check(7, SECOND)?;
     println!("moved");
-    let mut idle = || {
-        side.device.poll();
-        true
-    };
-    control.close(&mut side.patience(&mut idle));
+    connection.close();
     Ok(())
 }
 
-/// Writes for ever; prints `moving`, and ends with the status of the first failure.
+/// Keeps two WRITEs under way for ever. Prints `moving` once the second is, and ends with the status of the first failure.
 pub(crate) fn hammer(side: &Side, host: &str) -> Result<(), Fault> {
-    let mut idle = || {
-        side.device.poll();
-        true
-    };
     let mut qp = side.make_qp()?;
-    let pkey = random_key().map_err(environment)?;
-    let (mut control, agreement) =
-        Control::connect(host, &side.offer(&qp), pkey, &mut side.patience(&mut idle)).map_err(failed)?;
-    let remote = side.connect_qp(&mut qp, &agreement)?;
-    control.ready(&mut side.patience(&mut idle)).map_err(failed)?;
-    println!("moving");
+    let (_connection, remote) = side.connect(&mut qp, host)?;
+    let opcode = Opcode::Write(remote.at(0));
+    side.post(&mut qp, opcode, 0..HAMMER_SIZE)?;
+    let mut is_first = true;
     loop {
-        side.run(&mut qp, Opcode::Write(remote.at(0)), 0)?;
+        side.post(&mut qp, opcode, 0..HAMMER_SIZE)?;
+        side.wait(opcode)?;
+        if std::mem::take(&mut is_first) {
+            println!("moving");
+        }
     }
 }

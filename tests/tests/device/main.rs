@@ -6,5 +6,6 @@ mod hosts;
 mod memif;
 mod probe;
 mod refusals;
+mod telemetry;
 mod transfers;
 mod wires;

@@ -48,6 +48,11 @@ impl Probe {
         line.starts_with("ready")
     }
 
+    /// Its process. Not of one in a namespace.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it can be killed");
