@@ -58,7 +58,8 @@ impl Side {
     }
 
     fn make_qp(&self) -> Result<Qp, Fault> {
-        self.pd.create_qp(&self.cq, QpOptions { timeout: 12, ..QpOptions::default() }).map_err(environment)
+        // 2 s of silence: many processes that poll share few cores here.
+        self.pd.create_qp(&self.cq, QpOptions { timeout: 16, ..QpOptions::default() }).map_err(environment)
     }
 
     /// Connects to a serving side; also says where its memory is.
