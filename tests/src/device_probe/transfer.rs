@@ -64,7 +64,7 @@ impl Side {
 
     /// Connects to a serving side; also says where its memory is.
     fn connect(&self, qp: &mut Qp, host: &str) -> Result<(Connection, RemoteMr), Fault> {
-        let connection = qp.connect_to(host, &[&self.mr], PATIENCE).map_err(failed)?;
+        let connection = qp.connect_to(host, &[self.mr.remote()], PATIENCE).map_err(failed)?;
         let remote = connection.remotes().next().ok_or((1, "the peer offers no memory".to_owned()))?;
         Ok((connection, remote))
     }
@@ -146,7 +146,7 @@ pub(crate) fn serve(side: &Side, listener: &Listener) -> Result<(), Fault> {
         let before = side.placed()?;
         let mut qp = side.make_qp()?;
         side.post_receive(&mut qp)?;
-        let connection = qp.accept(incoming, &[&side.mr], PATIENCE).map_err(failed);
+        let connection = qp.accept(incoming, &[side.mr.remote()], PATIENCE).map_err(failed);
         match connection.and_then(|connection| serve_one(side, connection)) {
             Ok(()) => println!("served {}", qp.mtu()),
             Err((_, sentence)) => println!("lost {} {sentence}", side.placed()? - before),

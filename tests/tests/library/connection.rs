@@ -18,10 +18,10 @@ fn connect(client: &mut Side, server: &mut Side) -> (Connection, Connection) {
     std::thread::scope(|scope| {
         let accepted = scope.spawn(|| {
             let incoming = server.device.accept(&listener, PATIENCE).unwrap();
-            server.qps[0].accept(incoming, &[&server.mr], PATIENCE).unwrap()
+            server.qps[0].accept(incoming, &[server.mr.remote()], PATIENCE).unwrap()
         });
         let connected =
-            client.qps[0].connect_to(("localhost", port).text(), &[&client.mr], PATIENCE).unwrap();
+            client.qps[0].connect_to(("localhost", port).text(), &[client.mr.remote()], PATIENCE).unwrap();
         (connected, accepted.join().unwrap())
     })
 }

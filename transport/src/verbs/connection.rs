@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::device::Device;
 use super::error::ResourceError;
-use super::mr::{Mr, RemoteMr};
+use super::mr::RemoteMr;
 use super::qp::{Qp, QpAddress};
 use crate::connect::{
     Agreement, ConnectError, Control, ControlEvent, Incoming, Listener, MrOffer, Offer, Patience, random_key,
@@ -49,13 +49,10 @@ impl Device {
 }
 
 impl Qp {
-    /// What to offer another side: this queue pair, and memory that it may reach.
-    pub fn offer(&self, mrs: &[&Mr]) -> Offer {
+    /// What to offer another side: this queue pair, and memory that it may reach ([`Mr::remote`](super::Mr::remote)).
+    pub fn offer(&self, mrs: &[RemoteMr]) -> Offer {
         let (address, options) = (self.address(), self.options());
-        let offered = |mr: &&Mr| {
-            let RemoteMr { va, len, rkey } = mr.remote();
-            MrOffer { va, len, rkey: RegionKey(rkey) }
-        };
+        let offered = |&RemoteMr { va, len, rkey }: &RemoteMr| MrOffer { va, len, rkey: RegionKey(rkey) };
         Offer {
             qpn: Qpn::from_low_bits(address.qpn),
             mac: address.mac,
@@ -83,7 +80,7 @@ impl Qp {
     pub fn connect_to(
         &mut self,
         address: impl ToSocketAddrs + ToString,
-        mrs: &[&Mr],
+        mrs: &[RemoteMr],
         timeout: Duration,
     ) -> Result<Connection, ConnectError> {
         self.check_fresh()?;
@@ -102,7 +99,7 @@ impl Qp {
     pub fn accept(
         &mut self,
         incoming: Incoming,
-        mrs: &[&Mr],
+        mrs: &[RemoteMr],
         timeout: Duration,
     ) -> Result<Connection, ConnectError> {
         self.check_fresh()?;
