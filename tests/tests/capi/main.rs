@@ -1,8 +1,9 @@
 //! The C interface as a C program has it: installed, found by pkg-config, compiled by the system's compiler.
 #![forbid(unsafe_code)]
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use dcp_tests::build::{self, repository};
@@ -82,6 +83,63 @@ fn example_writes_with_the_static_library() {
 fn c_test_of_every_function_passes() {
     let printed = linked_with_shared_library("tests/operations.c", "operations");
     assert_eq!(printed, "all operations: passed\n");
+}
+
+#[test]
+fn two_c_programs_move_a_text_over_memif() {
+    let program = compile("examples/two_processes.c", "two_processes", &pkg_config(&["--libs"]));
+    let socket = std::env::temp_dir().join(format!("dcp-capi-{}.sock", std::process::id()));
+    let start = |role: &str, rest: &[&str]| {
+        let mut command = Command::new(&program);
+        command.arg(format!("memif:{},role={role}", socket.display())).args(rest);
+        command.env("LD_LIBRARY_PATH", prefix().join("lib")).stdout(Stdio::piped());
+        Ended(command.spawn().expect("it starts"))
+    };
+    let mut server = start("server", &["10.9.0.1"]);
+    let mut said = BufReader::new(server.0.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    let port = said.next().and_then(|line| line.strip_prefix("listening ").map(str::to_owned));
+    let client = start("client", &["10.9.0.2", &format!("localhost:{}", port.expect("a port"))]);
+    assert_eq!(client.output(), "answered \"HELLO, OTHER PROCESS\"\n");
+    assert_eq!(said.next().as_deref(), Some("served \"HELLO, OTHER PROCESS\""));
+    server.output();
+    let _ = std::fs::remove_file(socket);
+}
+
+/// A program, ended with the test.
+struct Ended(Child);
+
+impl Ended {
+    /// What it printed, if it ends well.
+    fn output(mut self) -> String {
+        let mut printed = String::new();
+        if let Some(mut stdout) = self.0.stdout.take() {
+            stdout.read_to_string(&mut printed).expect("it prints text");
+        }
+        assert!(self.0.wait().expect("it can be waited for").success(), "{printed}");
+        printed
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn static_library_has_no_names_of_c_that_the_header_has_not() {
+    let header = std::fs::read_to_string(prefix().join("include/dcp.h")).expect("it is installed");
+    let library = prefix().join("lib/libdcp.a");
+    let mut nm = Command::new("nm");
+    nm.args(["--defined-only", "--extern-only", "--format=just-symbols", "--quiet"]).arg(library);
+    let Output { stdout, .. } = nm.output().expect("nm is there");
+    let listed = String::from_utf8_lossy(&stdout);
+    let ours: Vec<&str> = listed.lines().filter(|symbol| symbol.starts_with("dcp_")).collect();
+    assert!(ours.len() > 30, "{ours:?}");
+    for symbol in ours {
+        assert!(header.contains(&format!("{symbol}(")), "{symbol} is in libdcp.a, but not in dcp.h");
+    }
 }
 
 #[test]

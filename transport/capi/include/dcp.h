@@ -155,11 +155,17 @@ typedef enum dcp_qp_state {
   DCP_QPS_ERR = 6,
 } dcp_qp_state;
 
+/// What a connected queue pair has beside it: the peer's memory, and a channel that tells when the peer ends.
+typedef struct dcp_conn dcp_conn;
+
 /// An open device with its workers.
 typedef struct dcp_context dcp_context;
 
 /// A completion queue.
 typedef struct dcp_cq dcp_cq;
+
+/// Waits for connections on a TCP port.
+typedef struct dcp_listener dcp_listener;
 
 /// A registered memory region.
 typedef struct dcp_mr dcp_mr;
@@ -194,6 +200,16 @@ typedef struct dcp_options {
   uint32_t memory_mib;
   /// Its pages, a dcp_huge_pages; of the first device, too.
   uint32_t huge_pages;
+  /// Milliseconds that dcp_open waits for the device's link, for memif: for the peer. Default 10000.
+  uint32_t link_wait_ms;
+  /// IPv4 address of the router to other networks. Default: none.
+  uint8_t gateway[4];
+  /// Ethernet address to use instead of the device's own. Default: the device's.
+  uint8_t mac[6];
+  /// Bits of `ip` that name its network, 1 to 32. Default 24.
+  uint8_t prefix_len;
+  /// 1: DPDK's telemetry socket is opened, of the first device in the process; docs/TELEMETRY.md. Default 0.
+  uint8_t telemetry;
 } dcp_options;
 
 /// What a device counted since it was opened, summed over its workers.
@@ -353,6 +369,18 @@ typedef struct dcp_recv_wr {
   uint32_t reserved;
 } dcp_recv_wr;
 
+/// Memory of the peer's: for the remote_addr and rkey of work requests.
+typedef struct dcp_remote_mr {
+  /// sizeof(struct dcp_remote_mr).
+  uint32_t size;
+  /// Its key.
+  uint32_t rkey;
+  /// Address of its first byte.
+  uint64_t addr;
+  /// Bytes.
+  uint64_t length;
+} dcp_remote_mr;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -371,10 +399,12 @@ const char *dcp_last_error(void);
 /// Name of a completion's status, such as "WR_FLUSH_ERR"; "UNKNOWN" for a number that is none. Static, never NULL.
 const char *dcp_status_str(uint32_t status);
 
-/// Opens a device: "af_packet:eth1", "tap:dcp0", "null" and so on; for "loop" there is dcp_open_pair. `options` says at
-/// least the device's IPv4 address. The first call in a process starts DPDK.
+/// Opens a device: "memif:SOCKET[,id=N][,role=server|client]", "af_packet:eth1", "tap:dcp0", "pci:0000:3b:00.0", "null",
+/// "vdev:NAME,ARGUMENTS"; for "loop" there is dcp_open_pair. `options` says at least the device's IPv4 address. It answers
+/// ARP and ping for it while its workers run. Waits for the link. The first call in a process starts DPDK; memif and pci
+/// must be known to it then.
 ///
-/// Fails with EINVAL, ENODEV, EPERM, ENOMEM, EOPNOTSUPP (not for this kind of device yet), EALREADY.
+/// Fails with EINVAL, ENODEV, ENETDOWN (no link, no peer), EPERM, ENOMEM, EALREADY.
 struct dcp_context *dcp_open(const char *uri,
                              const struct dcp_options *options);
 
@@ -520,6 +550,70 @@ int dcp_post_send(struct dcp_qp *qp,
 
 /// Posts a list of receive work requests; all else is as with dcp_post_send. Threads: serialised.
 int dcp_post_recv(struct dcp_qp *qp, struct dcp_recv_wr *wr, struct dcp_recv_wr **bad_wr);
+
+/// Listens on a TCP port; 0: one that the system chooses, dcp_listener_port says which. `address` is an IPv4 or IPv6
+/// address to listen on; NULL: all of them, of both kinds. Needs no device. Fails with EINVAL, EADDRINUSE.
+struct dcp_listener *dcp_listen(const char *address,
+                                uint16_t port);
+
+/// The port of a listener, or a negative error number.
+int dcp_listener_port(const struct dcp_listener *listener);
+
+/// Stops listening. Connections that were accepted stay.
+int dcp_close_listener(struct dcp_listener *listener);
+
+/// Waits up to `timeout_ms` for a connection, and connects `qp`, fresh, with it: both sides take the smaller of each
+/// limit, and may send when this returns. Post receives before. The peer may reach the `mrs_len` regions of `mrs`, of
+/// which it learns address and key. Drives the workers of the device of `qp` that have no threads. The connection is the
+/// caller's to end with dcp_conn_close; `qp` must be destroyed by itself.
+///
+/// Fails with EINVAL, EISCONN, ETIMEDOUT (nobody came, or the peer fell silent), ECONNREFUSED, ECONNRESET, EPROTO (who
+/// came is no DCP program); the listener can be used again. After a failure make a new queue pair, unless nobody came.
+/// Threads: serialised by `qp`.
+struct dcp_conn *dcp_accept(struct dcp_listener *listener,
+                            struct dcp_context *context,
+                            struct dcp_qp *qp,
+                            const struct dcp_mr *const *mrs,
+                            size_t mrs_len,
+                            uint32_t timeout_ms);
+
+/// Connects `qp`, fresh, to a program that listens at `host`: "name:port", "10.0.0.1:port" or "[::1]:port". Everything
+/// else as dcp_accept.
+///
+/// Fails with EINVAL, EISCONN, ECONNREFUSED (nobody there, or refused), ETIMEDOUT, ECONNRESET, EPROTO. Threads:
+/// serialised by `qp`.
+struct dcp_conn *dcp_connect(struct dcp_qp *qp,
+                             const char *host,
+                             const struct dcp_mr *const *mrs,
+                             size_t mrs_len,
+                             uint32_t timeout_ms);
+
+/// Describes the peer's region number `index`, counted from 0 in the order that the peer offered them. Set remote->size
+/// first. Returns 0, or -ENOENT when there are not so many.
+int dcp_conn_remote(const struct dcp_conn *conn,
+                    size_t index,
+                    struct dcp_remote_mr *remote);
+
+/// Whether the peer is still there; never waits. Returns 1 if so, 0 after it ended the connection in good order, and
+/// -ECONNRESET when its process or host is gone. Call it now and then. Threads: serialised.
+int dcp_conn_poll(struct dcp_conn *conn);
+
+/// Sends a string, in UTF-8 and of at most 4096 bytes, to the peer's program, beside the queue pair.
+/// Fails with EINVAL, EMSGSIZE, ECONNRESET, ETIMEDOUT. Threads: serialised.
+int dcp_conn_send(struct dcp_conn *conn,
+                  const char *text);
+
+/// Waits for a string of the peer's dcp_conn_send, as long as dcp_connect or dcp_accept was told to, driving workers
+/// that have no threads. Writes it with a zero behind it to the `text_len` bytes of `text`. Returns its length.
+/// Fails with EINVAL, ETIMEDOUT, ECONNRESET, ENOBUFS (too long; it is lost), EPROTO (no string). Threads: serialised.
+int dcp_conn_receive(struct dcp_conn *conn,
+                     char *text,
+                     size_t text_len);
+
+/// Tells the peer that the connection ends in good order, and gives the handle back. Without it the end of the process
+/// looks like a death to the peer. The queue pair stays: dcp_destroy_qp, and dcp_qp_close before if flushed work is
+/// wanted.
+int dcp_conn_close(struct dcp_conn *conn);
 
 #ifdef __cplusplus
 }  // extern "C"

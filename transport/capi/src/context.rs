@@ -5,11 +5,13 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::slice;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use dcp::device::{self, DeviceError, DeviceUri, MtuChoice, NetDevice, Transmit};
-use dcp::dpdk::{Eal, EalConfig, HugePreference};
+use dcp::device::{self, DeviceError, DeviceUri, MtuChoice, NetDevice};
+use dcp::dpdk::{Clock, Eal, EalConfig, HugePreference};
+use dcp::net::{InterfaceAddress, IpConfig};
 use dcp::verbs::{Backoff, Device, DeviceConfig, Workers};
-use dcp::wire::Ipv4Addr;
+use dcp::wire::{Ipv4Addr, MacAddr};
 
 use crate::failure::{BROKEN, Failure, entry, entry_pointer};
 use crate::handle::{borrow, give, opaque, take};
@@ -58,9 +60,19 @@ pub struct dcp_options {
     pub memory_mib: u32,
     /// Its pages, a dcp_huge_pages; of the first device, too.
     pub huge_pages: u32,
+    /// Milliseconds that dcp_open waits for the device's link, for memif: for the peer. Default 10000.
+    pub link_wait_ms: u32,
+    /// IPv4 address of the router to other networks. Default: none.
+    pub gateway: [u8; 4],
+    /// Ethernet address to use instead of the device's own. Default: the device's.
+    pub mac: [u8; 6],
+    /// Bits of `ip` that name its network, 1 to 32. Default 24.
+    pub prefix_len: u8,
+    /// 1: DPDK's telemetry socket is opened, of the first device in the process; docs/TELEMETRY.md. Default 0.
+    pub telemetry: u8,
 }
 
-// SAFETY: its size comes first, numbers take any bytes, and eleven words leave no padding.
+// SAFETY: its size comes first, numbers take any bytes, and there is no padding: checked below.
 unsafe impl Sized32 for dcp_options {
     const ZERO: Self = Self {
         size: 0,
@@ -74,8 +86,15 @@ unsafe impl Sized32 for dcp_options {
         posts_max: 0,
         memory_mib: 0,
         huge_pages: 0,
+        link_wait_ms: 0,
+        gateway: [0; 4],
+        mac: [0; 6],
+        prefix_len: 0,
+        telemetry: 0,
     };
 }
+
+const _: () = assert!(size_of::<dcp_options>() == 56);
 
 /// What a device counted since it was opened, summed over its workers.
 #[repr(C)]
@@ -125,10 +144,12 @@ unsafe impl Sized32 for dcp_stats {
     };
 }
 
-/// Opens a device: "af_packet:eth1", "tap:dcp0", "null" and so on; for "loop" there is dcp_open_pair. `options` says at
-/// least the device's IPv4 address. The first call in a process starts DPDK.
+/// Opens a device: "memif:SOCKET[,id=N][,role=server|client]", "af_packet:eth1", "tap:dcp0", "pci:0000:3b:00.0", "null",
+/// "vdev:NAME,ARGUMENTS"; for "loop" there is dcp_open_pair. `options` says at least the device's IPv4 address. It answers
+/// ARP and ping for it while its workers run. Waits for the link. The first call in a process starts DPDK; memif and pci
+/// must be known to it then.
 ///
-/// Fails with EINVAL, ENODEV, EPERM, ENOMEM, EOPNOTSUPP (not for this kind of device yet), EALREADY.
+/// Fails with EINVAL, ENODEV, ENETDOWN (no link, no peer), EPERM, ENOMEM, EALREADY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dcp_open(uri: *const c_char, options: *const dcp_options) -> *mut dcp_context {
     entry_pointer(|| {
@@ -149,8 +170,11 @@ pub unsafe extern "C" fn dcp_open(uri: *const c_char, options: *const dcp_option
         }
         let settings = Settings::of(&options)?;
         let eal = process::eal(settings.eal.clone(), slice::from_ref(&uri))?;
-        let opened = NetDevice::open(&eal, &uri, &settings.net).map_err(|error| device_failure(&error))?;
-        Ok(give(Context::new(&eal, opened, settings.verbs)?))
+        let mut opened =
+            NetDevice::open(&eal, &uri, &settings.net).map_err(|error| device_failure(&error))?;
+        let link = opened.wait_for_link(&Clock::calibrate(), settings.link_wait);
+        link.map_err(|error| device_failure(&error))?;
+        Ok(give(Context::open(&eal, opened, &settings)?))
     })
 }
 
@@ -247,11 +271,14 @@ pub(crate) struct Settings {
     pub(crate) eal: EalConfig,
     pub(crate) net: device::DeviceConfig,
     pub(crate) verbs: DeviceConfig,
+    ip: IpConfig,
+    link_wait: Duration,
 }
 
 impl Settings {
     pub(crate) fn of(options: &dcp_options) -> Result<Self, Failure> {
         let mut eal = EalConfig {
+            telemetry: options.telemetry == 1,
             memory_mib: or(options.memory_mib, EalConfig::default().memory_mib),
             ..EalConfig::default()
         };
@@ -264,6 +291,7 @@ impl Settings {
         let workers = u16::try_from(options.workers.max(1)).unwrap_or(u16::MAX);
         let mut net = device::DeviceConfig { queues: workers, ..device::DeviceConfig::default() };
         net.mbufs = or(options.mbufs, net.mbufs);
+        net.mac = (options.mac != [0; 6]).then_some(MacAddr(options.mac));
         if options.mtu != 0 {
             net.mtu = MtuChoice::Exactly(options.mtu);
         }
@@ -283,8 +311,23 @@ impl Settings {
                 "options: service_port, reserved or posts_max is out of range",
             ));
         }
-        Ok(Self { eal, net, verbs })
+        let link_wait = Duration::from_millis(or(options.link_wait_ms, LINK_WAIT_MS).into());
+        Ok(Self { eal, net, verbs, ip: network(options)?, link_wait })
     }
+}
+
+const LINK_WAIT_MS: u32 = 10_000;
+
+fn network(options: &dcp_options) -> Result<IpConfig, Failure> {
+    if options.telemetry > 1 {
+        return Err(Failure::fixed(libc::EINVAL, "options.telemetry is 0 or 1"));
+    }
+    let prefix_len = if options.prefix_len == 0 { 24 } else { options.prefix_len };
+    let gateway = (options.gateway != [0; 4]).then_some(Ipv4Addr::from(options.gateway));
+    let address = InterfaceAddress::new(Ipv4Addr::from(options.ip), prefix_len);
+    address
+        .and_then(|address| IpConfig::new(address, gateway))
+        .map_err(|error| Failure::of(libc::EINVAL, &error))
 }
 
 const POSTS_MAX: usize = 1 << 20;
@@ -294,23 +337,21 @@ const fn or(value: u32, default: u32) -> u32 {
 }
 
 impl Context {
-    pub(crate) fn new(eal: &Arc<Eal>, mut net: NetDevice, config: DeviceConfig) -> Result<Self, Failure> {
+    /// A device of its own, with a network stack.
+    fn open(eal: &Arc<Eal>, net: NetDevice, settings: &Settings) -> Result<Self, Failure> {
+        process::know_this_thread();
+        let device = Device::open(eal, net, settings.ip, &settings.verbs)?;
+        Ok(Self { device, workers: Mutex::new(None) })
+    }
+
+    /// An end of a pair: nobody else is there to be found.
+    pub(crate) fn end_of_pair(
+        eal: &Arc<Eal>,
+        mut net: NetDevice,
+        config: DeviceConfig,
+    ) -> Result<Self, Failure> {
         let config = DeviceConfig { mtu: net.mtu(), ..config };
-        let mac = net.mac();
-        let mut queues = Vec::with_capacity(net.queues());
-        let linear = net.transmit() == Transmit::Linear;
-        for mut worker in net.take_queues() {
-            if linear || worker.upkeep.is_some() {
-                return Err(Failure::fixed(
-                    libc::EOPNOTSUPP,
-                    "this version of libdcp does not drive such devices yet",
-                ));
-            }
-            if net.uri() != &DeviceUri::Loop {
-                worker.queues.mac = mac.0;
-            }
-            queues.push(worker.queues);
-        }
+        let queues = net.take_queues().into_iter().map(|worker| worker.queues).collect();
         process::know_this_thread();
         Ok(Self { device: Device::new(eal, queues, &config)?, workers: Mutex::new(None) })
     }
@@ -354,6 +395,7 @@ pub(crate) fn device_failure(error: &DeviceError) -> Failure {
         | DeviceError::LoopHasTwoEnds => libc::EINVAL,
         DeviceError::Permission { .. } => libc::EPERM,
         DeviceError::Pool(_) => libc::ENOMEM,
+        DeviceError::NoLink { .. } | DeviceError::InterfaceDown { .. } => libc::ENETDOWN,
         _ => libc::ENODEV,
     };
     Failure::of(errno, error)

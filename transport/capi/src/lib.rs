@@ -6,6 +6,7 @@
 // What C calls must be public to be exported, and is named as C names it; what C promises stands in dcp.h, once.
 #![allow(unreachable_pub, clippy::missing_safety_doc)]
 
+mod connection;
 mod context;
 mod failure;
 mod handle;

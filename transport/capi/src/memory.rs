@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use dcp::dpdk::{HugePreference, Region, clock};
-use dcp::verbs::{Device, Mr, Pd};
+use dcp::verbs::{Device, Mr, Pd, RemoteMr};
 
 use crate::context::dcp_context;
 use crate::failure::{BROKEN, Failure, entry, entry_or, entry_pointer};
@@ -190,6 +190,12 @@ impl Domain {
 }
 
 impl Memory {
+    /// What a peer must know to reach it.
+    pub(crate) fn remote(&self) -> RemoteMr {
+        let va = self.region.as_ptr().expose_provenance() as u64;
+        RemoteMr { va, len: self.region.len() as u64, rkey: self.rkey }
+    }
+
     fn wait_for_release(&self) -> bool {
         for round in 0..WAIT_ROUNDS {
             if self.region.is_released() {

@@ -40,8 +40,8 @@ pub unsafe extern "C" fn dcp_open_pair(
         let (ours, theirs) = (Settings::of(&ours)?, Settings::of(&theirs)?);
         let eal = process::eal(ours.eal, &[DeviceUri::Loop])?;
         let ends = NetDevice::open_loop(&eal, &ours.net).map_err(|error| device_failure(&error))?;
-        let a = Context::new(&eal, ends.0, ours.verbs)?;
-        let b = Context::new(&eal, ends.1, theirs.verbs)?;
+        let a = Context::end_of_pair(&eal, ends.0, ours.verbs)?;
+        let b = Context::end_of_pair(&eal, ends.1, theirs.verbs)?;
         // SAFETY: not NULL, and the caller's to write.
         unsafe { first.write(give(a)) };
         // SAFETY: as above.

@@ -37,6 +37,12 @@ impl Pair {
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Qp>, Failure> {
         self.qp.lock().map_err(|_| BROKEN)
     }
+
+    /// Only what was never connected can be.
+    pub(crate) fn check_fresh(&self, qp: &Qp) -> Result<(), Failure> {
+        let connected = Failure::fixed(libc::EISCONN, "the queue pair was connected or closed before");
+        if qp.state() == QpState::Init { Ok(()) } else { Err(connected) }
+    }
 }
 
 /// Parameters of a queue pair: begin with dcp_qp_init_attr_default.
@@ -240,9 +246,7 @@ pub unsafe extern "C" fn dcp_qp_connect(qp: *mut dcp_qp, peer: *const dcp_qp_add
             start_ssn: peer.start_ssn,
         };
         let mut qp = pair.lock()?;
-        if qp.state() != QpState::Init {
-            return Err(Failure::fixed(libc::EISCONN, "the queue pair was connected or closed before"));
-        }
+        pair.check_fresh(&qp)?;
         qp.connect(&peer, pkey)?;
         Ok(0)
     })

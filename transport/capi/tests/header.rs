@@ -27,5 +27,5 @@ fn committed_header_is_what_the_sources_say() {
 }
 
 /// In the order of the header.
-const MODULES: [&str; 9] =
-    ["version", "failure", "words", "context", "pair", "memory", "queue", "queue_pair", "post"];
+const MODULES: [&str; 10] =
+    ["version", "failure", "words", "context", "pair", "memory", "queue", "queue_pair", "post", "connection"];

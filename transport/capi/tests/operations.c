@@ -272,6 +272,16 @@ static void misuse_is_refused(void) {
   options.size = sizeof options;
   CHECK(!dcp_open("null", &options) && strstr(dcp_last_error(), "IPv4"));
   options.ip[0] = 10;
+  CHECK(!dcp_open("null", &options) && errno == EINVAL && strstr(dcp_last_error(), "10.0.0.0/24"));
+  options.ip[3] = 9;
+  options.gateway[0] = 11;
+  CHECK(!dcp_open("null", &options) && errno == EINVAL);
+  options.gateway[0] = 0;
+  options.telemetry = 2;
+  CHECK(!dcp_open("null", &options) && errno == EINVAL);
+  options.telemetry = 0;
+  dcp_context *null = dcp_open("null", &options);
+  CHECK(null && dcp_close(null) == 0);
   CHECK(!dcp_open("loop", &options) && errno == EINVAL);
   CHECK(!dcp_open("carrier-pigeon:1", &options) && errno == EINVAL);
   CHECK(!dcp_open("memif:/tmp/dcp-capi-test.sock", &options) && errno == EALREADY);
@@ -344,6 +354,74 @@ static void threads_wake_who_waits_on_the_descriptor(void) {
   post_and_wait(&wr, DCP_WC_RDMA_WRITE); /* polls drive again */
 }
 
+struct acceptor {
+  dcp_listener *listener;
+  dcp_qp *qp;
+  dcp_conn *conn;
+};
+
+static void *accept_one(void *argument) {
+  struct acceptor *acceptor = argument;
+  const dcp_mr *offered[] = {server.mr};
+  acceptor->conn = dcp_accept(acceptor->listener, server.context, acceptor->qp, offered, 1, 30000);
+  CHECK(acceptor->conn);
+  return NULL;
+}
+
+static void connections_over_tcp(const char *address, const char *host) {
+  struct acceptor acceptor = {.listener = dcp_listen(address, 0), .qp = make_qp(&server, 16)};
+  CHECK(acceptor.listener && dcp_listener_port(acceptor.listener) > 0);
+  CHECK(!dcp_listen(address, (uint16_t)dcp_listener_port(acceptor.listener)) && errno == EADDRINUSE);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, accept_one, &acceptor) == 0);
+  dcp_qp *qp = make_qp(&client, 16);
+  char to[64];
+  snprintf(to, sizeof to, "%s:%d", host, dcp_listener_port(acceptor.listener));
+  dcp_conn *conn = dcp_connect(qp, to, NULL, 0, 30000);
+  CHECK(conn && pthread_join(thread, NULL) == 0);
+  CHECK(!dcp_connect(qp, to, NULL, 0, 30000) && errno == EISCONN);
+
+  dcp_remote_mr remote = {.size = sizeof remote};
+  CHECK(dcp_conn_remote(conn, 0, &remote) == 0 && remote.length == MR_BYTES);
+  CHECK(remote.addr == (uintptr_t)server.bytes && remote.rkey == dcp_mr_rkey(server.mr));
+  CHECK(dcp_conn_remote(conn, 1, &remote) == -ENOENT && dcp_conn_remote(acceptor.conn, 0, &remote) == -ENOENT);
+  dcp_sge sge = piece(&client, 0, 4096);
+  dcp_send_wr wr = request(77, DCP_WR_RDMA_WRITE, &sge, 1, 8192);
+  dcp_wc wc;
+  memset(client.bytes, 0x5a, 4096);
+  CHECK(dcp_post_send(qp, &wr, NULL) == 0);
+  int count;
+  while ((count = dcp_poll_cq(client.cq, 1, &wc)) == 0)
+    dcp_poll(server.context);
+  CHECK(count == 1 && wc.wr_id == 77 && wc.status == DCP_WC_SUCCESS && server.bytes[8192 + 4095] == 0x5a);
+
+  char text[8];
+  CHECK(dcp_conn_poll(acceptor.conn) == 1 && dcp_conn_send(conn, "seven77") == 0);
+  CHECK(dcp_conn_receive(acceptor.conn, text, sizeof text) == 7 && strcmp(text, "seven77") == 0);
+  CHECK(dcp_conn_send(conn, "eight888") == 0);
+  CHECK(dcp_conn_receive(acceptor.conn, text, sizeof text) == -ENOBUFS);
+  CHECK(dcp_conn_send(conn, "\xff") == -EINVAL && dcp_conn_send(conn, NULL) == -EINVAL);
+  CHECK(dcp_conn_close(conn) == 0);
+  while ((count = dcp_conn_poll(acceptor.conn)) == 1)
+    ;
+  CHECK(count == 0 && dcp_conn_close(acceptor.conn) == 0);
+  CHECK(dcp_destroy_qp(qp) == 0 && dcp_destroy_qp(acceptor.qp) == 0);
+  CHECK(dcp_close_listener(acceptor.listener) == 0);
+}
+
+static void connections_that_fail_say_why(void) {
+  dcp_qp *qp = make_qp(&client, 16);
+  CHECK(!dcp_connect(qp, "localhost:1", NULL, 0, 1000) && errno == ECONNREFUSED && strstr(dcp_last_error(), "localhost:1"));
+  CHECK(!dcp_connect(qp, NULL, NULL, 0, 1000) && errno == EINVAL);
+  CHECK(!dcp_connect(qp, "localhost:1", NULL, 1, 1000) && errno == EINVAL);
+  CHECK(!dcp_connect(NULL, "localhost:1", NULL, 0, 1000) && errno == EINVAL);
+  CHECK(!dcp_listen("no address", 0) && errno == EINVAL);
+  dcp_listener *listener = dcp_listen(NULL, 0);
+  CHECK(listener && !dcp_accept(listener, client.context, qp, NULL, 0, 10) && errno == ETIMEDOUT);
+  CHECK(dcp_close_listener(listener) == 0 && dcp_destroy_qp(qp) == 0);
+  CHECK(dcp_conn_poll(NULL) == -EINVAL && dcp_conn_close(NULL) == -EINVAL && dcp_close_listener(NULL) == -EINVAL);
+}
+
 int main(void) {
   CHECK(dcp_version() == DCP_VERSION && strcmp(dcp_version_str(), "0.1.0") == 0);
   CHECK(strcmp(dcp_last_error(), "") == 0);
@@ -362,6 +440,9 @@ int main(void) {
   structures_may_be_older_or_newer();
   errors_belong_to_their_thread();
   threads_wake_who_waits_on_the_descriptor();
+  connections_over_tcp(NULL, "localhost");
+  connections_over_tcp("127.0.0.1", "127.0.0.1");
+  connections_that_fail_say_why();
   /* In any order: what is needed stays. */
   CHECK(dcp_close(client.context) == 0 && dcp_dealloc_pd(client.pd) == 0 && dcp_destroy_cq(client.cq) == 0);
   CHECK(dcp_destroy_qp(client.qp) == 0 && dcp_dereg_mr(client.mr) == 0);
