@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use dcp_core::{DropReason, QpConfig, QpState, Status};
+use dcp_core::{DropReason, QpConfig, QpState, SendOp, Status};
 use dcp_pair::{Lossless, MR_VA, Pair, PairConfig, Side, WriteRange, fate};
 use dcp_wire::{
     Ack, Data, DataOp, DataOpcode, Generation, HeaderOnly, Headers, Kind, Msn, Nak, NakCode, PKey, Packet,
@@ -413,6 +413,27 @@ fn t8_gap_puts_off_every_message_under_way() {
     }
     assert!(pair.run(&mut Lossless, LONG));
     assert_eq!(pair.host(Side::Client).endpoint.counters().timeouts, 0);
+}
+
+#[test]
+fn t15_time_that_a_host_did_not_run_is_no_silence_of_its_peer() {
+    let mut pair = small();
+    let place = pair.remote(Side::Client, 0);
+    pair.post(Side::Client, 0, 1, SendOp::Read(place), (100_000, 64)).unwrap();
+    // The request is acknowledged, and its answer lost.
+    let mut script = |from: Side, packet: &Packet| {
+        let is_answer = from == Side::Server && matches!(packet.headers.kind, Kind::Data(_));
+        if is_answer { fate::lose() } else { fate::deliver() }
+    };
+    assert!(!pair.run(&mut script, 1_000_000));
+    let away = 10_000_000_000;
+    pair.now = pair.now.after(away);
+    let late = pair.now;
+    let host = pair.host_mut(Side::Client);
+    host.endpoint.handle_gap(late, away);
+    host.endpoint.handle_timeout(late);
+    assert!(pair.run(&mut Lossless, LONG));
+    assert_eq!(pair.statuses(Side::Client), [(1, Status::Success)]);
 }
 
 #[test]

@@ -155,7 +155,11 @@ impl Qp {
         if gap_ns <= self.timeout_ns / 4 {
             return false;
         }
-        let mut put_off = false;
+        // T-15: nobody listened, so that was no silence.
+        let mut put_off = self.unanswered > 0;
+        if put_off {
+            self.heard = self.heard.after(gap_ns).min(now);
+        }
         for stream in [Stream::Requests, Stream::Answers] {
             // All of them: each runs out by its own last sign of life once it is the oldest.
             let window = &mut self.stream_mut(stream).window;
