@@ -102,7 +102,7 @@ fn completes_exactly(the_loop: &Loop, plan: Plan, total: u64) {
 fn every_operation_survives_what_a_network_does() {
     let faults = Faults {
         trim: Probability::new(0.02).unwrap(),
-        drop: Probability::new(0.002).unwrap(),
+        drop: Probability::new(0.001).unwrap(),
         duplicate: Probability::new(0.01).unwrap(),
         ..Faults::default()
     };
@@ -110,8 +110,7 @@ fn every_operation_survives_what_a_network_does() {
     for op in Op::ALL {
         for (verify_each, icrc) in [(false, true), (true, false)] {
             let size = op.default_size();
-            let lossy =
-                Plan { faults, qp_timeout: 12, hosts: 3, qps: 2, verify_each, icrc, ..Plan::default() };
+            let lossy = Plan { faults, hosts: 3, qps: 2, verify_each, icrc, ..Plan::default() };
             let plan = Plan { op, size, length: iterations(100), ..lossy }.checked().unwrap();
             let outcome =
                 run(&the_loop, &plan, false).unwrap_or_else(|failure| panic!("{}: {failure}", op.name()));

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::failure::Failure;
 use crate::loopback::Loop;
+use crate::null;
 use crate::outcome::Outcome;
 use crate::pair;
 use crate::plan::{Device, Plan};
@@ -33,6 +34,7 @@ pub fn run(plan: &Plan, stage: &mut Stage<'_>) -> Result<Outcome, Failure> {
             (stage.banner)(plan)?;
             Loop::start(plan)?.run(plan, stage.interrupted, stage.progress)
         }
+        Device::Null => null::run(plan, stage),
         Device::Link(link) => pair::run(plan, link, stage),
     }
 }

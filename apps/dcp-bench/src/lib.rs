@@ -17,6 +17,7 @@ pub mod loopback;
 pub mod measure;
 pub mod net;
 pub mod network;
+mod null;
 pub mod op;
 pub mod outcome;
 mod pair;

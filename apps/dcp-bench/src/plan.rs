@@ -39,6 +39,8 @@ pub const PORT: u16 = 18515;
 pub enum Device {
     /// Clients, switch and server in this process, on DPDK ring ports.
     Loop,
+    /// A device that takes frames and delivers none: a sender alone.
+    Null,
     /// A device that leads to another process.
     Link(Link),
 }
@@ -48,6 +50,7 @@ impl Device {
     pub fn name(&self) -> String {
         match self {
             Self::Loop => "loop".to_owned(),
+            Self::Null => "null".to_owned(),
             Self::Link(link) => link.uri.to_string(),
         }
     }
@@ -55,7 +58,7 @@ impl Device {
     /// Which of two processes this is.
     pub const fn role(&self) -> Option<&'static str> {
         match self {
-            Self::Loop => None,
+            Self::Loop | Self::Null => None,
             Self::Link(Link { side: Side::Server, .. }) => Some("server"),
             Self::Link(Link { side: Side::Client { .. }, .. }) => Some("client"),
         }
@@ -247,6 +250,7 @@ impl Plan {
         self.check_mtu()?;
         self.check_window()?;
         self.check_link()?;
+        self.check_null()?;
         self.check_faults()?;
         if let Length::Iterations(n) = self.length {
             self.check_total(n)?;
@@ -318,6 +322,22 @@ impl Plan {
                 self.device.name()
             ))),
         }
+    }
+
+    /// What never arrives is not answered, and cannot be compared.
+    fn check_null(&self) -> Result<(), Failure> {
+        if self.device != Device::Null {
+            return Ok(());
+        }
+        if self.op.is_answered() {
+            let op = self.op.name();
+            return Err(Failure::usage(format!("null answers nothing, and {op} waits for an answer"))
+                .with_hint("choose write, write-imm, send or send-imm"));
+        }
+        if self.verify_each {
+            return Err(Failure::usage("null delivers nothing that --verify could compare"));
+        }
+        Ok(())
     }
 
     fn check_mtu(&self) -> Result<(), Failure> {

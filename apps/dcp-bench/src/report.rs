@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::measure;
 use crate::outcome::{Outcome, Verification};
-use crate::plan::Plan;
+use crate::plan::{Device, Plan};
 
 const WIDTH: usize = 87;
 
@@ -40,8 +40,9 @@ pub fn banner(plan: &Plan, unit: Unit) -> String {
     let mut text = format!("{rule}{title:^WIDTH$}", rule = rule);
     text.truncate(text.trim_end().len());
     text.push('\n');
-    if let Some(role) = plan.device.role() {
-        line(&mut text, &format!(" {:<15} : {} ({role})", "Device", plan.device.name()));
+    if plan.device != Device::Loop {
+        let role = plan.device.role().map_or_else(String::new, |role| format!(" ({role})"));
+        line(&mut text, &format!(" {:<15} : {}{role}", "Device", plan.device.name()));
     }
     for [(left, left_value), (right, right_value)] in pairs(plan) {
         line(&mut text, &format!(" {left:<15} : {left_value:<14} {right:<15} : {right_value}"));
@@ -67,7 +68,7 @@ fn pairs(plan: &Plan) -> Vec<[(&'static str, String); 2]> {
     let window = ("Window", bytes(plan.window_bytes));
     let moderation = ("CQ Moderation", plan.cq_mod.to_string());
     let (mtu, seed) = (("Mtu", bytes(plan.mtu.into())), ("Seed", plan.seed.to_string()));
-    if plan.device.role().is_some() {
+    if plan.device != Device::Loop {
         return vec![
             [qps, transport],
             [connection, threads],

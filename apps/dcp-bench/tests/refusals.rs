@@ -159,6 +159,9 @@ fn ways_between_processes_that_do_not_fit_together_are_refused() {
         ("--server", "loop is no way to another process"),
         ("localhost", "loop is no way to another process"),
         ("--server --device null --ip 10.0.0.1/24", "null is no way to another process"),
+        ("localhost --device null --ip 10.0.0.1/24", "null is no way to another process"),
+        ("--device null --verify", "null delivers nothing that --verify could compare"),
+        ("--device null --trim 1%", "--trim is for the loop"),
         ("--device memif:/tmp/s", "memif:/tmp/s,id=0 leads to another process"),
         ("--server localhost --device memif:/tmp/s", "--server waits for a client"),
         ("--server --device memif:/tmp/s", "memif:/tmp/s,id=0 needs an address"),
@@ -206,6 +209,15 @@ fn atomics_of_another_size_are_refused() {
         let output = bench(&[op, "--size", "64"]);
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains(&format!("--size is 64, but {op} works on 8 bytes")));
+    }
+}
+
+#[test]
+fn null_device_answers_nothing() {
+    for op in ["read", "cas", "faa"] {
+        let output = bench(&[op, "--device", "null"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(&format!("null answers nothing, and {op} waits for an answer")));
     }
 }
 

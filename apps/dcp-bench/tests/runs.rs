@@ -150,10 +150,34 @@ fn send_signal(signal: &str, child: &Child) {
 }
 
 #[test]
+fn null_device_sends_everything_and_delivers_nothing() {
+    for (op, options, packets) in [
+        ("write", "-s 64K -n 200 -q 3", 9600),
+        ("send", "-s 100 -n 300 -q 64", 19_200),
+        ("write-imm", "-s 10000 -n 100 -m 1024 --icrc", 1000),
+        ("send-imm", "-s 0 -n 50 -t 1", 50),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
+        command.arg(op).args(options.split(' ')).args(["--device", "null", "--json", "-"]);
+        let output = command.output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(0), "{op} {options}: {}", text(&output.stderr));
+        let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
+        assert_eq!(json["device"], "null");
+        assert!(json["results"][0]["verified"].is_null(), "{json}");
+        assert_eq!((net(&json, "data_packets"), net(&json, "retransmitted")), (packets, 0), "{op} {options}");
+        assert!(
+            json["notes"][0].as_str().is_some_and(|note| note.contains("nothing was delivered")),
+            "{json}"
+        );
+    }
+}
+
+#[test]
 fn ctrl_c_ends_a_run_that_has_just_begun() {
-    for signal in ["INT", "TERM"] {
-        let mut child =
-            command("--duration 600").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    for (signal, options) in
+        [("INT", "--duration 600"), ("TERM", "--duration 600"), ("INT", "--duration 600 --device null")]
+    {
+        let mut child = command(options).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         // The banner comes after the handlers are in place.
         assert!(lines.any(|line| line.contains("#iterations")));

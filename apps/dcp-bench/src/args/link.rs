@@ -21,7 +21,7 @@ pub struct LinkArgs {
     /// Wait for one client, serve it, and end
     #[arg(long)]
     pub server: bool,
-    /// memif:SOCKET[,id=N], af_packet:IFACE, tap:NAME, af_xdp:IFACE, pci:ADDRESS or vdev:ARGS [default: loop]
+    /// memif:SOCKET[,id=N], af_packet:IFACE, tap:NAME, af_xdp:IFACE, pci:ADDRESS, vdev:ARGS, or null for a sender alone [default: loop]
     #[arg(short, long, alias = "ib-dev", value_name = "URI")]
     pub device: Option<DeviceUri>,
     /// Address of the device, with the length of its network's prefix
@@ -70,7 +70,7 @@ impl LinkArgs {
 
     /// Without another process.
     fn alone(&self, uri: DeviceUri) -> Result<Device, Failure> {
-        if uri != DeviceUri::Loop {
+        if !matches!(uri, DeviceUri::Loop | DeviceUri::Null) {
             return Err(Failure::usage(format!("{uri} leads to another process"))
                 .with_hint("add --server to wait for a client, or the HOST of a server to connect to it"));
         }
@@ -81,6 +81,7 @@ impl LinkArgs {
             ("--port", self.port.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
+            None if uri == DeviceUri::Null => Ok(Device::Null),
             None => Ok(Device::Loop),
             Some((option, _)) => Err(Failure::usage(format!("{option} means nothing within one process"))
                 .with_hint("add --server or a HOST, and --device, for a run between two")),

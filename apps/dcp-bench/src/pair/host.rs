@@ -25,14 +25,14 @@ const MBUFS: u32 = 4095;
 const LINK_NS: u64 = 10_000_000_000;
 
 /// A side before and while it is connected.
-pub(super) struct Host {
-    pub(super) cq: CqId,
-    pub(super) qps: Vec<QpId>,
-    pub(super) memory: Memory,
-    pub(super) layout: Layout,
-    pub(super) clock: Clock,
+pub(crate) struct Host {
+    pub(crate) cq: CqId,
+    pub(crate) qps: Vec<QpId>,
+    pub(crate) memory: Memory,
+    pub(crate) layout: Layout,
+    pub(crate) clock: Clock,
     /// The plan with the MTU of the device.
-    pub(super) plan: Plan,
+    pub(crate) plan: Plan,
     config: QpConfig,
     // These go last, in this order.
     device: NetDevice,
@@ -50,7 +50,7 @@ fn device_failure(error: &DeviceError) -> Failure {
 
 impl Host {
     /// Starts DPDK, opens the device, and makes everything that needs no peer.
-    pub(super) fn open(
+    pub(crate) fn open(
         plan: &Plan,
         link: &Link,
         interrupted: &AtomicBool,

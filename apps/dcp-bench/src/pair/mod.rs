@@ -13,6 +13,7 @@ mod session;
 mod words;
 
 use dcp::connect::ConnectError;
+pub(crate) use host::Host;
 
 use crate::device::Stage;
 use crate::failure::Failure;

@@ -27,6 +27,13 @@ pub(crate) struct Memory {
     pub(crate) keys: MrKeys,
 }
 
+impl Memory {
+    /// The same memory, for somebody else who uses it.
+    pub(crate) fn share(&self) -> Self {
+        Self { region: self.region.clone(), keys: self.keys }
+    }
+}
+
 /// Refuses buffers that the machine cannot hold, before the kernel's memory killer does. `copies`: as many of the layout.
 pub(crate) fn check_memory(layout: Layout, copies: u64) -> Result<(), Failure> {
     let needed = (layout.bytes() as u64).saturating_mul(copies);
