@@ -6,6 +6,7 @@
 
 mod arrival;
 mod capture;
+mod checksum;
 mod frame;
 mod pcap;
 mod switch;

@@ -7,6 +7,7 @@ use dpdk_ffi::{Clock, MbufBatch, QueuePair};
 
 use crate::arrival::ArrivingLink;
 use crate::capture::{Capture, CaptureFile, CapturePoint, SharedCapture};
+use crate::checksum;
 use crate::frame::{BatchSink, MbufFrame};
 
 /// Frames handed to the pipeline before it sends: a burst that a NIC delivers at once should not look like a queue.
@@ -34,6 +35,10 @@ pub struct DeviceCounters {
     pub discarded: u64,
     /// Frames that it has not taken yet.
     pub waiting: usize,
+    /// Frames whose checksum the kernel had left unfinished ([`Switch::set_finishes_checksums`]).
+    pub finished_checksums: u64,
+    /// Frames that came shorter than their IP header says, seen where checksums are finished.
+    pub cut: u64,
 }
 
 /// What became of the frames that were in a switch when it was stopped.
@@ -62,11 +67,21 @@ struct Port {
     /// Frames that the pipeline let go and the device has not taken yet.
     tx: MbufBatch,
     counters: SwitchCounters,
+    /// Whether the kernel leaves checksums to be finished, and what was found.
+    finishes_checksums: bool,
+    found: checksum::Found,
 }
 
 impl Port {
     fn new(queues: QueuePair) -> Self {
-        Self { queues, arriving: None, tx: MbufBatch::new(), counters: SwitchCounters::default() }
+        Self {
+            queues,
+            arriving: None,
+            tx: MbufBatch::new(),
+            counters: SwitchCounters::default(),
+            finishes_checksums: false,
+            found: checksum::Found::default(),
+        }
     }
 
     /// Drops what the device has not taken; how many frames.
@@ -79,10 +94,14 @@ impl Port {
 
     #[inline]
     fn receive(&mut self, now: u64, batch: &mut MbufBatch) -> usize {
-        match &mut self.arriving {
+        let count = match &mut self.arriving {
             None => self.queues.rx.burst(batch),
             Some(link) => link.receive(now, &mut self.queues.rx, batch),
+        };
+        if count > 0 && self.finishes_checksums {
+            self.found.add(checksum::finish(batch));
         }
+        count
     }
 }
 
@@ -145,6 +164,15 @@ impl Switch {
         self.ports[port.index()].arriving = arriving;
     }
 
+    /// Whether frames that come to `port` may have checksums that the kernel left for a network card to finish: packet
+    /// sockets on veth and its like give such ones away, and no receiver elsewhere takes them.
+    ///
+    /// # Panics
+    /// When there is no such port.
+    pub fn set_finishes_checksums(&mut self, port: PortId, finishes: bool) {
+        self.ports[port.index()].finishes_checksums = finishes;
+    }
+
     /// Counters of the driver, all ports together.
     pub fn counters(&self) -> SwitchCounters {
         self.ports.iter().fold(SwitchCounters::default(), |sum, port| SwitchCounters {
@@ -159,9 +187,10 @@ impl Switch {
     /// # Panics
     /// When there is no such port.
     pub fn device_counters(&self, port: PortId) -> DeviceCounters {
-        let port = &self.ports[usize::from(port.0)];
+        let port = &self.ports[port.index()];
         let SwitchCounters { received, sent, discarded } = port.counters;
-        DeviceCounters { received, sent, discarded, waiting: port.tx.len() }
+        let checksum::Found { finished: finished_checksums, cut } = port.found;
+        DeviceCounters { received, sent, discarded, waiting: port.tx.len(), finished_checksums, cut }
     }
 
     /// One round over all ports. Returns the frames received and sent.
@@ -198,7 +227,7 @@ impl Switch {
         self.pipeline.set_link(port, Direction::Egress, is_up);
         if !is_up {
             self.pipeline.forget_macs(port);
-            self.ports[usize::from(port.0)].discard();
+            self.ports[port.index()].discard();
         }
     }
 

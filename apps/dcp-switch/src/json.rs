@@ -44,6 +44,8 @@ fn port(port: &PortReport, number: usize) -> Value {
             "sent": device.sent,
             "discarded": device.discarded,
             "waiting": device.waiting,
+            "finished_checksums": device.finished_checksums,
+            "cut": device.cut,
         },
         "balances": port.balances(),
     })

@@ -127,6 +127,13 @@ impl Ports {
         Ok((Self { links, upkeeps, next_look_ns: 0, _devices: devices }, queues))
     }
 
+    /// Tells the switch what it must know of its devices.
+    pub fn introduce(&self, switch: &mut Switch) {
+        for (number, link) in (0..).zip(&self.links) {
+            switch.set_finishes_checksums(PortId(number), link.kind == Kind::Interface);
+        }
+    }
+
     /// URI of each port, and whether its link is up.
     pub fn links(&self) -> impl Iterator<Item = (&DeviceUri, bool)> {
         self.links.iter().map(|link| (&link.uri, link.is_up))

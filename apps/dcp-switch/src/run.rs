@@ -29,6 +29,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, console: &mut Console) -> Result<(), 
     let clock = Clock::calibrate();
     let (ports, queues) = Ports::open(&eal, plan)?;
     let mut switch = Switch::new(plan.pipeline.clone(), queues, clock).map_err(Failure::usage)?;
+    ports.introduce(&mut switch);
     plan.captures.iter().try_for_each(|capture| capture.start(&mut switch))?;
     plan.notes.iter().for_each(|note| console.note(note));
     switch.pipeline().notes().iter().for_each(|note| console.note(&note.to_string()));

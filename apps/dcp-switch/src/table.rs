@@ -80,6 +80,14 @@ pub fn footer(report: &Report) -> String {
             egress.control_bytes_peak,
         );
     }
+    for (number, port) in report.ports.iter().enumerate().filter(|(_, port)| port.device.cut > 0) {
+        let _ = writeln!(
+            text,
+            " port {number}: {} frames came cut: the interface at the other end makes frames longer than its MTU; there, run \
+             'ethtool -K IFACE tso off gso off' or 'ip link set IFACE gso_max_segs 1'",
+            port.device.cut
+        );
+    }
     let losses: Vec<String> = report.losses().map(|(reason, frames)| format!("{reason} {frames}")).collect();
     let losses = if losses.is_empty() { "none".to_owned() } else { losses.join(", ") };
     let accounts =
