@@ -13,6 +13,15 @@ pub fn dcp_bench() -> &'static Path {
     PATH.get_or_init(|| build("dcp-bench"))
 }
 
+/// Path of `dcp-switch`, likewise.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn dcp_switch() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| build("dcp-switch"))
+}
+
 /// Top of the repository.
 pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the repository")

@@ -1,5 +1,6 @@
 //! A network namespace that lives as long as a test.
 
+use std::fmt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -81,6 +82,13 @@ impl Namespace {
         self.ip(&format!("link add {ends}"));
         self.ip("link set v0 up");
         self.ip("link set v1 up");
+    }
+}
+
+/// Its name, as `ip` knows it.
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::plan::Plan;
 
 /// Bytes of buffers of each port, by default, with few ports and with many.
-const POOL_BYTES: (u64, u64) = (40 << 20, 20 << 20);
+const POOL_BYTES: (u64, u64) = (64 << 20, 32 << 20);
 /// Ports that are few.
 const FEW: usize = 8;
 /// Between looks at the links.

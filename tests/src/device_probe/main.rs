@@ -1,8 +1,9 @@
 //! Opens a device by URI and echoes frames, or sends frames to an echo and compares what comes back. For the device tests.
 //!
 //! `device-probe echo|check|flood URI [mtu=N] [wait=MS]`, `device-probe host URI ip=A/len [peer=IP]`,
-//! `device-probe serve URI ip=A/len`, `device-probe transfer|hammer URI ip=A/len to=HOST:PORT`,
-//! `device-probe ping IP`: prints `ready …` when the device is open, `up` and `down` as the
+//! `device-probe serve URI ip=A/len`, `device-probe transfer|hammer URI ip=A/len to=HOST:PORT` (each of them with
+//! `timeout=N` for 4.096 µs × 2^N, and the same `size=BYTES`), `device-probe ping IP`, `tcp-receive PORT`,
+//! `tcp-send HOST:PORT BYTES`: prints `ready …` when the device is open, `up` and `down` as the
 //! link goes, and `checked N` when all came back. Exit code 3 with one sentence when the device cannot be opened.
 #![forbid(unsafe_code)]
 
@@ -10,6 +11,7 @@ mod frames;
 mod host;
 mod ping;
 mod run;
+mod tcp;
 mod transfer;
 
 use std::process::ExitCode;
@@ -20,6 +22,7 @@ use dcp::device::{DeviceConfig, DeviceUri, MtuChoice, NetDevice, eal_config};
 use dcp::dpdk::{Clock, Eal, EalConfig};
 
 use run::Station;
+use transfer::Load;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,15 +50,24 @@ fn probe(arguments: &[String]) -> Result<(), Fault> {
     if mode == "ping" {
         return ping::run(uri.parse().map_err(|_| usage())?);
     }
+    if mode == "tcp-receive" {
+        return tcp::receive(uri.parse().map_err(|_| usage())?);
+    }
+    if let ("tcp-send", [bytes]) = (mode.as_str(), options) {
+        return tcp::send(uri, bytes.parse().map_err(|_| usage())?);
+    }
     let uri: DeviceUri = uri.parse().map_err(|error: dcp::device::UriError| (2, error.to_string()))?;
     let mut config = DeviceConfig { mbufs: 2047, ring_frames: 256, ..DeviceConfig::default() };
     let mut wait_ms = 10_000;
     let (mut address, mut peer, mut port, mut to, mut telemetry) = (None, None, 0, None, false);
+    let mut load = Load::default();
     for option in options {
         match option.split_once('=') {
             Some(("mtu", mtu)) => config.mtu = MtuChoice::Exactly(mtu.parse().map_err(|_| usage())?),
             Some(("wait", ms)) => wait_ms = ms.parse().map_err(|_| usage())?,
             Some(("ip", ip)) => address = Some(ip.parse().map_err(|_| usage())?),
+            Some(("timeout", number)) => load.timeout = number.parse().map_err(|_| usage())?,
+            Some(("size", bytes)) => load.size = bytes.parse().map_err(|_| usage())?,
             Some(("port", number)) => port = number.parse().map_err(|_| usage())?,
             Some(("telemetry", "on")) => telemetry = true,
             Some(("to", host)) => to = Some(host),
@@ -82,7 +94,7 @@ fn probe(arguments: &[String]) -> Result<(), Fault> {
         device
             .wait_for_link(&clock, Duration::from_millis(wait_ms))
             .map_err(|error| (3, error.to_string()))?;
-        let side = transfer::Side::new(&Arc::new(eal), device, address.ok_or_else(usage)?)?;
+        let side = transfer::Side::new(&Arc::new(eal), device, address.ok_or_else(usage)?, load)?;
         return match (listener, to) {
             (Some(listener), _) => transfer::serve(&side, &listener),
             (None, Some(host)) if mode == "transfer" => transfer::transfer(&side, host),

@@ -17,10 +17,23 @@ use serde_json::json;
 
 use crate::Fault;
 
-/// Bytes of one transfer: WRITE, SEND and READ move as many each.
-const SIZE: u64 = 64 << 20;
-/// Receives and READs land behind what a WRITE fills.
-const SECOND: u64 = SIZE;
+/// What is moved, and how patiently.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Bytes of one transfer, in whole pieces: WRITE, SEND and READ move as many each. Receives and READs land behind what
+    /// a WRITE fills.
+    pub(crate) size: u64,
+    /// Of the queue pair: 4.096 µs × 2^N.
+    pub(crate) timeout: u8,
+}
+
+impl Default for Load {
+    /// 2 s of silence: many processes that poll share few cores here.
+    fn default() -> Self {
+        Self { size: 64 << 20, timeout: 16 }
+    }
+}
+
 const PIECE: usize = 1 << 20;
 /// Bytes of each WRITE of a client that is to be killed.
 const HAMMER_SIZE: u64 = 4 << 20;
@@ -41,25 +54,31 @@ pub(crate) struct Side {
     pd: Pd,
     cq: Cq,
     mr: Mr,
+    load: Load,
     _registered: dcp::dpdk::LcoreGuard,
 }
 
 impl Side {
-    pub(crate) fn new(eal: &Arc<Eal>, device: NetDevice, address: InterfaceAddress) -> Result<Self, Fault> {
+    pub(crate) fn new(
+        eal: &Arc<Eal>,
+        device: NetDevice,
+        address: InterfaceAddress,
+        load: Load,
+    ) -> Result<Self, Fault> {
         let registered = register_thread(eal).map_err(environment)?;
         let ip = IpConfig::new(address, None).map_err(environment)?;
         let config = DeviceConfig { mbufs: 4095, ..DeviceConfig::new(address.address()) };
         let device = Device::open(eal, device, ip, &config).map_err(environment)?;
         let pd = device.allocate_pd().map_err(environment)?;
         let cq = device.create_cq(64).map_err(environment)?;
-        let len = usize::try_from(2 * SIZE).map_err(environment)?;
+        let len = usize::try_from(2 * load.size.next_multiple_of(PIECE as u64)).map_err(environment)?;
         let mr = pd.allocate(len, Access::ALL).map_err(environment)?;
-        Ok(Self { device, pd, cq, mr, _registered: registered })
+        Ok(Self { device, pd, cq, mr, load, _registered: registered })
     }
 
     fn make_qp(&self) -> Result<Qp, Fault> {
-        // 2 s of silence: many processes that poll share few cores here.
-        self.pd.create_qp(&self.cq, QpOptions { timeout: 16, ..QpOptions::default() }).map_err(environment)
+        let options = QpOptions { timeout: self.load.timeout, ..QpOptions::default() };
+        self.pd.create_qp(&self.cq, options).map_err(environment)
     }
 
     /// Connects to a serving side; also says where its memory is.
@@ -76,13 +95,13 @@ impl Side {
     }
 
     fn post_receive(&self, qp: &mut Qp) -> Result<(), Fault> {
-        let sges = [self.mr.slice(SECOND..SECOND + SIZE).map_err(failed)?];
+        let sges = [self.mr.slice(self.load.size..2 * self.load.size).map_err(failed)?];
         qp.post_recv(&RecvWorkRequest { wr_id: 0, sges: &sges }).map_err(failed)
     }
 
     /// Sends one request and waits until it is done.
     fn run(&self, qp: &mut Qp, opcode: Opcode, from: u64) -> Result<(), Fault> {
-        self.post(qp, opcode, from..from + SIZE)?;
+        self.post(qp, opcode, from..from + self.load.size)?;
         self.wait(opcode)
     }
 
@@ -103,7 +122,7 @@ impl Side {
     }
 
     fn fill(&self, seed: u64) -> Result<(), Fault> {
-        each_piece(|at, piece| {
+        each_piece(self.load.size, |at, piece| {
             pattern(seed, at, piece);
             self.mr.write(at, piece).map_err(failed)
         })
@@ -111,7 +130,7 @@ impl Side {
 
     fn check(&self, seed: u64, from: u64) -> Result<(), Fault> {
         let mut expected = vec![0; PIECE];
-        each_piece(|at, piece| {
+        each_piece(self.load.size, |at, piece| {
             pattern(seed, at, &mut expected);
             self.mr.read(from + at, piece).map_err(failed)?;
             if *piece == expected[..] { Ok(()) } else { Err((1, format!("bytes from {at} on are wrong"))) }
@@ -119,9 +138,9 @@ impl Side {
     }
 }
 
-fn each_piece(mut act: impl FnMut(u64, &mut [u8]) -> Result<(), Fault>) -> Result<(), Fault> {
+fn each_piece(size: u64, mut act: impl FnMut(u64, &mut [u8]) -> Result<(), Fault>) -> Result<(), Fault> {
     let mut piece = vec![0; PIECE];
-    (0..SIZE).step_by(PIECE).try_for_each(|at| act(at, &mut piece))
+    (0..size).step_by(PIECE).try_for_each(|at| act(at, &mut piece))
 }
 
 fn pattern(seed: u64, at: u64, piece: &mut [u8]) {
@@ -182,9 +201,9 @@ pub(crate) fn transfer(side: &Side, host: &str) -> Result<(), Fault> {
     side.run(&mut qp, Opcode::Write(remote.at(0)), 0)?;
     ask(&mut connection, 0)?;
     side.run(&mut qp, Opcode::Send, 0)?;
-    ask(&mut connection, SECOND)?;
-    side.run(&mut qp, Opcode::Read(remote.at(0)), SECOND)?;
-    side.check(7, SECOND)?;
+    ask(&mut connection, side.load.size)?;
+    side.run(&mut qp, Opcode::Read(remote.at(0)), side.load.size)?;
+    side.check(7, side.load.size)?;
     println!("moved");
     connection.close();
     Ok(())

@@ -58,13 +58,17 @@ pub fn eal_config(mut config: EalConfig, uris: &[DeviceUri]) -> EalConfig {
     config
 }
 
-/// Memory of the EAL's that the mbufs of a device take, in bytes: about, and rather more.
+/// Memory of the EAL's that the mbufs of a device take, in bytes, with ordinary pages; huge pages hold them in less.
 pub fn pool_bytes(uri: &DeviceUri, config: &DeviceConfig) -> u64 {
     let most = mtu_most(uri, &DriverLimits::of(uri)).unwrap_or(MTU_DEFAULT_MAX);
     let mtu = choose_mtu(uri, config.mtu, most).unwrap_or(MTU_DEFAULT_MAX);
-    u64::from(config.mbufs) * (u64::from(data_room(uri, mtu)) + MBUF_OVERHEAD)
+    let mbuf = u64::from(data_room(uri, mtu)) + MBUF_OVERHEAD;
+    // None crosses into a page that it could do without.
+    let each = if mbuf > PAGE { mbuf.next_multiple_of(PAGE) } else { PAGE / (PAGE / mbuf) };
+    u64::from(config.mbufs) * each
 }
 
+const PAGE: u64 = 4096;
 /// Its descriptor, headroom, and what a pool keeps of each.
 const MBUF_OVERHEAD: u64 = 448;
 
