@@ -1,8 +1,8 @@
 //! Ordinary traffic between kernels: pings and TCP over taps, and over veth with packet sockets.
 
-use crate::namespace::Namespace;
 use crate::probe::Probe;
 use crate::program::{Switch, count, serve, transfer};
+use dcp_tests::namespace::Namespace;
 
 /// A switch in a namespace of its own, and two hosts in theirs.
 struct Network {
@@ -84,7 +84,7 @@ fn a_client_over_veth_is_killed_and_replaced() {
     let ports = "--port af_packet:p0 --port af_packet:p1 --trim 1%";
     let switch = Switch::start(Some(&namespace), ports);
     let (mut server, port) = serve(Some(&namespace), "af_packet:h0", 1);
-    let words = format!("hammer af_packet:h1 ip=10.9.0.2/24 to=localhost:{port}");
+    let words = format!("hammer af_packet:h1 ip=10.9.0.2/24 to=localhost:{port} size=16777216");
     let mut client = Probe::start(Some(&namespace), &words);
     client.wait_for("moving");
     client.kill();

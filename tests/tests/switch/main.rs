@@ -4,8 +4,6 @@
 mod congestion;
 mod kernel;
 mod links;
-#[path = "../device/namespace.rs"]
-mod namespace;
 #[path = "../device/probe.rs"]
 #[expect(dead_code, reason = "the device tests use more of it")]
 mod probe;

@@ -7,8 +7,8 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 
 use dcp_tests::{Results, build};
 
-use crate::namespace::Namespace;
 use crate::probe::Probe;
+use dcp_tests::namespace::Namespace;
 
 /// A running switch, killed when dropped.
 #[derive(Debug)]
@@ -163,13 +163,14 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().expect("it has an address").port()
 }
 
-/// 0.5 s, eight times: longer than a switch takes to start, or a busy machine to give a process its turn.
-const PATIENT: &str = "timeout=17";
+/// 16 MiB with each operation. 0.5 s, eight times, is longer than a switch takes to start, or a busy machine to give a
+/// process its turn.
+const LOAD: &str = "timeout=17 size=16777216";
 
 /// A server host behind the switch, number `n`, and the port it serves on.
 pub(crate) fn serve(namespace: Option<&Namespace>, device: &str, n: u8) -> (Probe, u16) {
     let port = free_port();
-    let words = format!("serve {device} ip=10.9.0.{n}/24 port={port} {PATIENT}");
+    let words = format!("serve {device} ip=10.9.0.{n}/24 port={port} {LOAD}");
     let mut serve = Probe::start(namespace, &words);
     serve.wait_for("listening");
     (serve, port)
@@ -177,5 +178,5 @@ pub(crate) fn serve(namespace: Option<&Namespace>, device: &str, n: u8) -> (Prob
 
 /// A client host, number `n`, about to move bytes to that port.
 pub(crate) fn transfer(namespace: Option<&Namespace>, device: &str, n: u8, port: u16) -> Probe {
-    Probe::start(namespace, &format!("transfer {device} ip=10.9.0.{n}/24 to=localhost:{port} {PATIENT}"))
+    Probe::start(namespace, &format!("transfer {device} ip=10.9.0.{n}/24 to=localhost:{port} {LOAD}"))
 }

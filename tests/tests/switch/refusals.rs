@@ -6,8 +6,8 @@ use std::process::Command;
 use dcp_tests::build;
 use dcp_tests::machine::is_root_or_skip;
 
-use crate::namespace::Namespace;
 use crate::program::{Sockets, Switch};
+use dcp_tests::namespace::Namespace;
 
 #[track_caller]
 fn refused(code: i32, words: &str) -> String {

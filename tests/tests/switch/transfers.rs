@@ -69,7 +69,7 @@ fn clients_that_are_killed_free_their_port_for_the_next() {
     let mut echo = Probe::start(None, &format!("echo {}", sockets.host(2)));
     echo.wait_for("up");
     for _ in 0..3 {
-        let words = format!("hammer {} ip=10.9.0.2/24 to=localhost:{port}", sockets.host(1));
+        let words = format!("hammer {} ip=10.9.0.2/24 to=localhost:{port} size=16777216", sockets.host(1));
         let mut client = Probe::start(None, &words);
         client.wait_for("moving");
         switch.wait_for("port 1 is up");

@@ -35,6 +35,7 @@ fn a_frame_beyond_the_threshold_leaves_as_its_header() {
     let egress = switch.counters(PortId(1)).egress;
     assert_eq!((egress.trimmed, egress.trimmed_forwarded, egress.forwarded), (1, 1, 1));
     assert_eq!(egress.forwarded_bytes, 1073 + 57);
+    assert_eq!((egress.control_forwarded, egress.control_forwarded_bytes), (1, 57));
 }
 
 // S-1: "if the bytes queued before it ≤ threshold".
