@@ -6,6 +6,7 @@ mod stats;
 use std::ffi::{CStr, CString};
 use std::ptr;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use error::PortError;
 pub use stats::PortStats;
@@ -45,7 +46,7 @@ impl Port {
     pub fn by_name(eal: &Eal, name: &str) -> Result<Self, PortError> {
         let c_name = c_name(name)?;
         let port = lookup(name, &c_name)?;
-        Ok(Self { inner: PortInner { port, created: None, eal: eal.clone() } })
+        Ok(Self { inner: PortInner { port, created: None, greets: false, eal: eal.clone() } })
     }
 
     /// Makes a virtual device, such as `net_tap0` with `iface=dcp0`.
@@ -68,7 +69,8 @@ impl Port {
         }
         // A driver may fail to probe without saying so.
         let port = lookup(name, &c_name)?;
-        Ok(Self { inner: PortInner { port, created: Some(c_name), eal: eal.clone() } })
+        let greets = name.starts_with("net_memif") && arguments.contains("role=client");
+        Ok(Self { inner: PortInner { port, created: Some(c_name), greets, eal: eal.clone() } })
     }
 
     /// The driver's name, such as `net_tap`.
@@ -150,11 +152,33 @@ struct PortInner {
     port: u16,
     /// The name, when it is ours to remove.
     created: Option<CString>,
+    /// A net_memif client, whose server must have greeted it before it leaves.
+    greets: bool,
     eal: Eal,
+}
+
+/// What net_memif's server may take to greet a client: one whose interrupt thread stands most of the time does it late.
+const GREETING: Duration = Duration::from_millis(300);
+const LOOK: Duration = Duration::from_millis(5);
+
+impl PortInner {
+    /// DPDK's net_memif aborts the server's program when a client is gone before it is greeted. So one that has no link yet
+    /// stays for a while, whatever it has come to leave for.
+    fn take_leave(&self) {
+        let mut left = GREETING;
+        // SAFETY: the device is there until it is closed.
+        while unsafe { dpdk_sys::dcpshim_link_is_up(self.port) } == 0 && !left.is_zero() {
+            crate::clock::pause(LOOK);
+            left = left.saturating_sub(LOOK);
+        }
+    }
 }
 
 impl Drop for PortInner {
     fn drop(&mut self) {
+        if self.greets {
+            self.take_leave();
+        }
         // The interrupt thread may be about to free the same things: see `interrupts`.
         let _gate = InterruptGate::close(&self.eal);
         match &self.created {
