@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dcp_pipeline::{
     Every, FaultConfig, LinkConfig, LinkRate, PipelineConfig, PortId, TapPoint, TrimQueue, TrimTo,
+    WeightConfig, wire_len,
 };
 use dcp_switch::{CapturePoint, Stopped, Switch};
 use dcp_wire::*;
@@ -270,4 +271,48 @@ fn a_line_of_a_rate_holds_up_the_sender_and_loses_nothing() {
     rig.switch.poll();
     assert_eq!(rig.received().len(), 10);
     rig.end();
+}
+
+/// Wire bytes of headers and of data that leave a port while both wait there, of `frames` frames and more. It is the
+/// receiver that is slow, so time plays no part.
+fn shares(milli: u32, frames: usize) -> [u64; 2] {
+    let weight = Some(WeightConfig::ExplicitMilli(milli));
+    let mut rig = Rig::new(PipelineConfig { weight, ..config() });
+    let data = data(1024);
+    let mut header = data.clone();
+    let len = dcp_wire::trim(&mut header).unwrap();
+    header.truncate(len);
+    let (mut bytes, mut counted) = ([0; 2], 0);
+    while counted < frames {
+        let queued = rig.switch.pipeline().queued(PortId(1));
+        rig.send(200usize.saturating_sub(queued.control_frames).min(64), &header);
+        rig.send(200usize.saturating_sub(queued.data_frames).min(64), &data);
+        rig.switch.poll();
+        rig.switch.poll();
+        // A round takes no more frames than a batch holds, so that neither queue runs dry in it. At first nothing waits:
+        // the receiver's ring has room.
+        let waits = queued.control_frames.min(queued.data_frames) > MbufBatch::CAPACITY;
+        if !waits && rig.switch.pipeline().queued_frames() == 0 {
+            continue;
+        }
+        let mut batch = MbufBatch::new();
+        rig.right.rx.burst(&mut batch);
+        for frame in batch.drain().filter(|_| waits) {
+            let is_data = frame.frame_len() > HO_LEN;
+            bytes[usize::from(is_data)] += u64::from(wire_len(u32::try_from(frame.frame_len()).unwrap()));
+            counted += 1;
+        }
+    }
+    rig.end();
+    bytes
+}
+
+// S-3
+#[test]
+fn backlogged_queues_of_a_port_share_its_link_by_weight_within_one_percent() {
+    for milli in [100, 538, 1000, 4000] {
+        let [control, data] = shares(milli, 20_000);
+        let (got, exact) = (control as f64 / data as f64, f64::from(milli) / 1000.0);
+        assert!((got / exact - 1.0).abs() < 0.01, "weight {exact}: {got}");
+    }
 }
