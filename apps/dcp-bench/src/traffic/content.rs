@@ -169,8 +169,9 @@ impl Content {
     /// Compares every buffer that a completed message has filled.
     fn check_buffers(&self, region: &Region, counts: &[Count], enough: &impl Fn() -> bool) -> Verification {
         all(counts.iter().enumerate().map(|(flow, count)| {
-            // When each has its buffer, that may hold a part of the next message already: a stopped run left it.
-            let reused = if self.each { count.posted } else { count.completed };
+            // Where messages differ, a buffer may hold a part of the next one already: a stopped run left it.
+            let differ = self.each || self.op.is_atomic();
+            let reused = if differ { count.posted } else { count.completed };
             let first = reused.saturating_sub(self.layout.slots).max(count.checked);
             all((first..count.completed).map(|number| self.check(region, flow, number, enough)))
         }))
@@ -290,6 +291,22 @@ mod tests {
             assert_eq!([check(7, 7), check(5, 9)], [Verification::Passed, Verification::Passed]);
             assert!([check(6, 6), check(8, 9)].iter().all(|it| matches!(it, Verification::Failed(_))));
         }
+    }
+
+    #[test]
+    fn answer_that_a_stopped_run_did_not_wait_for_is_no_mismatch() {
+        let (content, region) = content(&Plan { op: Op::Faa, size: 8, tx_depth: 3, ..Plan::default() });
+        for number in 0..5 {
+            let at = content.layout.offset(0, number);
+            region.write(at, &content.value(0, number).to_ne_bytes()).unwrap();
+        }
+        let check = |completed| {
+            let counts = [Count { posted: 5, completed, checked: 0 }];
+            content.check_client(&region, &counts, &never)
+        };
+        assert_eq!([check(3), check(5)], [Verification::Passed, Verification::Passed]);
+        flip(&region, content.layout.offset(0, 2));
+        assert!(matches!(check(3), Verification::Failed(_)));
     }
 
     #[test]
