@@ -2,7 +2,7 @@
 
 /// Most that the network's time goes on in one round.
 const STEP_NS: u64 = 50_000;
-/// Most that it stays behind; what is beyond is lost.
+/// Most that it makes up; what is beyond is lost to the links, which see no jump either.
 const BEHIND_NS_MAX: u64 = 20_000_000;
 
 /// Time as the links of a network see it: the clock's, unless the thread did not run for a while.
@@ -13,15 +13,19 @@ const BEHIND_NS_MAX: u64 = 20_000_000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NetworkTime {
     now_ns: Option<u64>,
+    /// Time lost so far.
+    lost_ns: u64,
 }
 
 impl NetworkTime {
-    pub(super) const START: Self = Self { now_ns: None };
+    pub(super) const START: Self = Self { now_ns: None, lost_ns: 0 };
 
     /// The time of the next round.
     pub(super) fn advance(&mut self, clock_ns: u64) -> u64 {
-        let last_ns = self.now_ns.unwrap_or(clock_ns);
-        let now_ns = clock_ns.min(last_ns + STEP_NS).max(clock_ns.saturating_sub(BEHIND_NS_MAX));
+        let target_ns = clock_ns - self.lost_ns;
+        let last_ns = self.now_ns.unwrap_or(target_ns);
+        self.lost_ns += (target_ns - last_ns).saturating_sub(BEHIND_NS_MAX);
+        let now_ns = target_ns.min(last_ns + STEP_NS);
         self.now_ns = Some(now_ns);
         now_ns
     }
@@ -61,6 +65,8 @@ mod tests {
     fn what_is_beyond_a_long_gap_is_lost() {
         let mut time = NetworkTime::START;
         time.advance(START_NS);
-        assert_eq!(time.advance(10 * START_NS), 10 * START_NS - BEHIND_NS_MAX);
+        assert_eq!(time.advance(10 * START_NS), START_NS + STEP_NS);
+        let end = (1..).map(|round| time.advance(10 * START_NS + round)).take(1000).last();
+        assert!(end.is_some_and(|end| end < START_NS + BEHIND_NS_MAX + 1001), "{end:?}");
     }
 }
