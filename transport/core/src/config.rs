@@ -102,8 +102,6 @@ pub struct QpConfig {
     pub rate_max: Rate,
     /// RHCC's sender, beside any congestion control: the slower rate counts (C-1). Default: none.
     pub rhcc: Option<RhccConfig>,
-    /// Whether a returned header is a sign of congestion (§5: not in the paper). Default false.
-    pub ho_congestion: bool,
     /// ToS bits 7-4 of its frames: 0 … 15. Default 0.
     pub class: u8,
 }
@@ -134,7 +132,6 @@ impl QpConfig {
             cc: CongestionControl::None,
             rate_max: Rate::UNLIMITED,
             rhcc: None,
-            ho_congestion: false,
             class: 0,
         }
     }

@@ -116,17 +116,17 @@ fn c2_marks_slow_a_dcqcn_sender_and_their_end_frees_it() {
 // C-1
 #[test]
 fn c1_header_is_no_sign_of_congestion_unless_asked() {
-    for ho_congestion in [false, true] {
-        let with: fn(&mut QpConfig) = |qp| qp.ho_congestion = true;
-        let without: fn(&mut QpConfig) = |_| {};
+    for header_cuts in [false, true] {
         let template = QpConfig {
             mtu: MTU,
             rate_max: Rate::from_gbps(50),
-            cc: CongestionControl::Dcqcn(DcqcnConfig::hpcc(Rate::from_gbps(50))),
+            cc: CongestionControl::Dcqcn(DcqcnConfig {
+                header_cuts,
+                ..DcqcnConfig::hpcc(Rate::from_gbps(50))
+            }),
             ..PairConfig::default().template
         };
-        let qp = if ho_congestion { with } else { without };
-        let mut pair = pair(PairConfig { template, qp, ..PairConfig::default() });
+        let mut pair = pair(PairConfig { template, ..PairConfig::default() });
         let mut count = 0u32;
         let mut trims = |from: Side, packet: &Packet| {
             count += 1;
@@ -140,7 +140,7 @@ fn c1_header_is_no_sign_of_congestion_unless_asked() {
         keep_busy(&mut pair, &mut trims, MS);
         let qp = pair.host(Side::Client).qps[0];
         let full = pair.host(Side::Client).endpoint.rate(qp) == Rate::from_gbps(50);
-        assert_eq!(full, !ho_congestion);
+        assert_eq!(full, !header_cuts);
     }
 }
 

@@ -17,6 +17,15 @@ pub(crate) struct Delay {
     pub(crate) receiver_ns: u64,
 }
 
+/// What is to be done for a packet that left.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Sent {
+    /// A probe is due behind it.
+    pub(crate) probe: bool,
+    /// It is to be acknowledged.
+    pub(crate) ack: bool,
+}
+
 /// Bytes between two probes where only the scheme asks for them.
 const PROBE_BYTES: u32 = 32 << 10;
 
@@ -38,8 +47,6 @@ pub(crate) struct Controller {
     rhcc: Option<Rhcc>,
     /// Fastest rate.
     line: Rate,
-    /// Returned headers count as signs of congestion.
-    ho_congestion: bool,
     pub(crate) pacer: Pacer,
 }
 
@@ -58,8 +65,7 @@ impl Controller {
         if matches!(scheme, Scheme::Static) && rhcc.is_none() && line.is_unlimited() {
             return None;
         }
-        let ho_congestion = config.ho_congestion;
-        Some(Box::new(Self { scheme, rhcc, line, ho_congestion, pacer: Pacer::new(line) }))
+        Some(Box::new(Self { scheme, rhcc, line, pacer: Pacer::new(line) }))
     }
 
     /// The window, if the scheme moves it.
@@ -96,27 +102,25 @@ impl Controller {
         self.pacer.begin_turn(now, quota);
     }
 
-    /// A packet left. True: a probe is due behind it.
+    /// A packet left; with it `in_flight` bytes are under way.
     #[inline]
-    pub(crate) fn handle_sent(&mut self, bytes: u32) -> bool {
+    pub(crate) fn handle_sent(&mut self, now: Instant, bytes: u32, in_flight: u64) -> Sent {
         self.pacer.charge(bytes);
-        let by_scheme = match &mut self.scheme {
-            Scheme::Static => false,
-            Scheme::Dcqcn(dcqcn) => {
-                dcqcn.handle_sent(bytes);
-                false
-            }
-            Scheme::Swift { unprobed, .. } => {
+        let mut sent = Sent::default();
+        match &mut self.scheme {
+            Scheme::Static => {}
+            Scheme::Dcqcn(dcqcn) => dcqcn.handle_sent(bytes),
+            Scheme::Swift { swift, unprobed } => {
+                sent.ack = swift.handle_sent(now, in_flight);
                 *unprobed = unprobed.saturating_add(bytes);
-                let due = *unprobed >= PROBE_BYTES;
-                if due {
+                if *unprobed >= PROBE_BYTES {
                     *unprobed = 0;
+                    sent.probe = true;
                 }
-                due
             }
-        };
-        let by_rhcc = self.rhcc.as_mut().is_some_and(|rhcc| rhcc.handle_sent(bytes));
-        by_scheme || by_rhcc
+        }
+        sent.probe |= self.rhcc.as_mut().is_some_and(|rhcc| rhcc.handle_sent(bytes));
+        sent
     }
 
     /// R-13's answer.
@@ -127,28 +131,30 @@ impl Controller {
         }
     }
 
-    /// A header came back: a sign of congestion only where that is asked for.
+    /// The header of a packet of `bytes` came back: a sign of congestion where the scheme is told so.
     #[inline]
-    pub(crate) fn handle_returned(&mut self, now: Instant) {
-        if self.ho_congestion {
-            self.handle_congestion(now);
+    pub(crate) fn handle_returned(&mut self, now: Instant, bytes: u32) {
+        match &mut self.scheme {
+            Scheme::Static => {}
+            Scheme::Dcqcn(dcqcn) if dcqcn.takes_headers() => self.handle_cnp(now),
+            Scheme::Dcqcn(_) => {}
+            Scheme::Swift { swift, .. } => swift.handle_returned(now, bytes),
         }
     }
 
+    /// What was in flight is taken for lost.
     #[cold]
-    pub(crate) fn handle_congestion(&mut self, now: Instant) {
-        match &mut self.scheme {
-            Scheme::Static => {}
-            Scheme::Dcqcn(_) => self.handle_cnp(now),
-            Scheme::Swift { swift, .. } => swift.handle_congestion(now),
+    pub(crate) fn handle_loss(&mut self, now: Instant) {
+        if let Scheme::Swift { swift, .. } = &mut self.scheme {
+            swift.handle_loss(now);
         }
     }
 
     /// Bytes that the peer has received since its last word.
     #[inline]
-    pub(crate) fn handle_acknowledged(&mut self, bytes: u64) {
+    pub(crate) fn handle_acknowledged(&mut self, now: Instant, bytes: u64) {
         if let Scheme::Swift { swift, .. } = &mut self.scheme {
-            swift.handle_acknowledged(bytes);
+            swift.handle_acknowledged(now, bytes);
         }
     }
 
@@ -162,7 +168,7 @@ impl Controller {
     /// A probe's answer.
     pub(crate) fn handle_delay(&mut self, now: Instant, delay: Delay) {
         if let Scheme::Swift { swift, .. } = &mut self.scheme {
-            swift.handle_delay(now, delay);
+            swift.handle_delay(delay);
         }
         if let Some(rhcc) = &mut self.rhcc {
             rhcc.handle_delay(now, delay, self.line);

@@ -26,6 +26,8 @@ pub struct DcqcnConfig {
     pub hyper: Rate,
     /// Slowest rate.
     pub rate_min: Rate,
+    /// Whether a header that came back counts as a CNP. Default false (DCP paper).
+    pub header_cuts: bool,
 }
 
 impl DcqcnConfig {
@@ -41,6 +43,7 @@ impl DcqcnConfig {
             additive: Rate::from_mbps(5),
             hyper: Rate::from_mbps(50),
             rate_min: Rate::from_mbps(1),
+            header_cuts: false,
         }
     }
 
@@ -57,6 +60,7 @@ impl DcqcnConfig {
             additive: Rate::from_bps(5 * unit),
             hyper: Rate::from_bps(50 * unit),
             rate_min: Rate::from_mbps(100),
+            header_cuts: false,
         }
     }
 
@@ -129,6 +133,10 @@ impl Dcqcn {
     /// The rate as of the last look.
     pub(crate) const fn rate(&self) -> Rate {
         self.current
+    }
+
+    pub(crate) const fn takes_headers(&self) -> bool {
+        self.config.header_cuts
     }
 
     /// When the rate rises next by time.

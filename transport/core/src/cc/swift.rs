@@ -1,8 +1,10 @@
 //! A window that follows the fabric's delay, after Swift (SIGCOMM '20): additive while the delay is below its target,
 //! down in proportion to the excess above it.
 //!
-//! The delay is a probe's round trip without the receiver's part of it, which is RHCC's matter. There is no scaling of
-//! the target by hops or flows: a host does not know them here.
+//! The delay is that of data: probes go through the switch's protected queue and see nothing of the other one. One
+//! packet in each round trip is marked; when all that was in flight behind it, itself included, has been received or
+//! has come back as a header, the time since is a sample. The receiver's part, which is RHCC's matter, is taken off as
+//! the newest probe knows it. There is no scaling of the target by hops or flows: a host does not know them here.
 
 use std::hash::{Hash, Hasher};
 
@@ -25,6 +27,8 @@ pub struct SwiftConfig {
     pub window_min: u32,
     /// Largest window in bytes, and the first. Default 256 KiB.
     pub window_max: u32,
+    /// Whether a header that came back takes the largest cut. Default true: no sign of a full queue is sharper.
+    pub header_cuts: bool,
 }
 
 impl SwiftConfig {
@@ -37,6 +41,7 @@ impl SwiftConfig {
             cut_max: Fraction::new(1, 2),
             window_min: 8 << 10,
             window_max: 256 << 10,
+            header_cuts: true,
         }
     }
 
@@ -67,8 +72,13 @@ pub(crate) struct Swift {
     packet: u32,
     cut_at: Instant,
     rtt_ns: u64,
-    /// Bytes acknowledged since the last probe's answer.
+    /// The receiver's part of a round trip, by the newest probe.
+    receiver_ns: u64,
+    /// Bytes acknowledged since the last sample.
     acknowledged: u64,
+    /// Bytes that were in flight with the marked packet and still are; 0 = none is marked.
+    marked: u64,
+    marked_at: Instant,
 }
 
 impl Swift {
@@ -82,7 +92,10 @@ impl Swift {
             packet,
             cut_at: Instant::ZERO,
             rtt_ns: config.target_ns,
+            receiver_ns: 0,
             acknowledged: 0,
+            marked: 0,
+            marked_at: Instant::ZERO,
         }
     }
 
@@ -90,14 +103,46 @@ impl Swift {
         self.window
     }
 
-    pub(crate) fn handle_acknowledged(&mut self, bytes: u64) {
+    /// A packet left; with it `in_flight` bytes are under way. True: it is the marked one, and is to be acknowledged.
+    pub(crate) fn handle_sent(&mut self, now: Instant, in_flight: u64) -> bool {
+        let marks = self.marked == 0;
+        if marks {
+            (self.marked, self.marked_at) = (in_flight, now);
+        }
+        marks
+    }
+
+    /// The peer received `bytes`.
+    pub(crate) fn handle_acknowledged(&mut self, now: Instant, bytes: u64) {
         self.acknowledged += bytes;
+        self.handle_arrived(now, bytes);
+    }
+
+    /// `bytes` are no longer in flight: received, or back as a header.
+    fn handle_arrived(&mut self, now: Instant, bytes: u64) {
+        if self.marked == 0 {
+            return;
+        }
+        self.marked = self.marked.saturating_sub(bytes);
+        if self.marked == 0 {
+            self.handle_sample(now, now.since(self.marked_at));
+        }
     }
 
     /// A probe's answer.
-    pub(crate) fn handle_delay(&mut self, now: Instant, delay: Delay) {
-        self.rtt_ns = delay.round_trip_ns;
-        let fabric_ns = delay.round_trip_ns.saturating_sub(delay.receiver_ns);
+    pub(crate) fn handle_delay(&mut self, delay: Delay) {
+        self.receiver_ns = delay.receiver_ns;
+    }
+
+    /// What was in flight is taken for lost.
+    pub(crate) fn handle_loss(&mut self, now: Instant) {
+        self.marked = 0;
+        self.cut(now, self.config.cut_max.bits().into());
+    }
+
+    fn handle_sample(&mut self, now: Instant, round_trip_ns: u64) {
+        self.rtt_ns = round_trip_ns;
+        let fabric_ns = round_trip_ns.saturating_sub(self.receiver_ns);
         let acknowledged = std::mem::take(&mut self.acknowledged);
         if fabric_ns < self.config.target_ns {
             self.grow(acknowledged);
@@ -108,9 +153,12 @@ impl Swift {
         }
     }
 
-    /// Something was lost, or a header counts as a sign of congestion.
-    pub(crate) fn handle_congestion(&mut self, now: Instant) {
-        self.cut(now, self.config.cut_max.bits().into());
+    /// The header of a packet of `bytes` came back.
+    pub(crate) fn handle_returned(&mut self, now: Instant, bytes: u32) {
+        if self.config.header_cuts {
+            self.cut(now, self.config.cut_max.bits().into());
+        }
+        self.handle_arrived(now, bytes.into());
     }
 
     /// `additive` packets per window acknowledged.
@@ -134,7 +182,12 @@ impl Swift {
 
     pub(crate) fn state_hash<H: Hasher>(&self, now: Instant, hasher: &mut H) {
         let since_cut = now.since(self.cut_at).min(self.rtt_ns);
-        (self.window, self.fraction, since_cut, self.rtt_ns, self.acknowledged).hash(hasher);
+        (self.window, self.fraction, since_cut, self.rtt_ns, self.receiver_ns, self.acknowledged)
+            .hash(hasher);
+        self.marked.hash(hasher);
+        if self.marked > 0 {
+            now.since(self.marked_at).hash(hasher);
+        }
     }
 }
 
@@ -142,8 +195,11 @@ impl Swift {
 mod tests {
     use super::*;
 
-    fn delay(round_trip_ns: u64) -> Delay {
-        Delay { round_trip_ns, receiver_ns: 0 }
+    /// A marked packet of 1100 bytes goes and is acknowledged `round_trip_ns` later, with 1100 others.
+    fn round_trip(swift: &mut Swift, now: Instant, round_trip_ns: u64) {
+        assert!(swift.handle_sent(now, 1100));
+        assert!(!swift.handle_sent(now, 2200), "one in a round trip");
+        swift.handle_acknowledged(now.after(round_trip_ns), 2200);
     }
 
     #[test]
@@ -151,8 +207,7 @@ mod tests {
         let mut swift = Swift::new(SwiftConfig::new(), 1100);
         swift.window = 22_000;
         for _ in 0..10 {
-            swift.handle_acknowledged(2200);
-            swift.handle_delay(Instant::from_ns(1_000_000), delay(20_000));
+            round_trip(&mut swift, Instant::from_ns(1_000_000), 20_000);
         }
         assert!(swift.window.abs_diff(23_100) <= 60, "{}", swift.window);
     }
@@ -161,13 +216,13 @@ mod tests {
     fn window_is_cut_in_proportion_once_in_a_round_trip() {
         let mut swift = Swift::new(SwiftConfig::new(), 1100);
         let now = Instant::from_ns(1_000_000);
-        swift.handle_delay(now, delay(100_000));
+        round_trip(&mut swift, now, 100_000);
         let cut = swift.window as f64 / f64::from(256u32 << 10);
         assert!((cut - 0.6).abs() < 0.001, "0.8 × half of the delay is beyond the target: {cut}");
-        swift.handle_delay(now.after(99_000), delay(100_000));
-        assert!((swift.window as f64 / f64::from(256u32 << 10) - cut).abs() < 1e-9);
+        round_trip(&mut swift, now.after(50_000), 100_000);
+        assert!((swift.window as f64 / f64::from(256u32 << 10) - cut).abs() < 1e-9, "once in a round trip");
         for round in 1..100 {
-            swift.handle_delay(now.after(round * 10_000_000), delay(5_000_000));
+            round_trip(&mut swift, now.after(round * 10_000_000), 5_000_000);
         }
         assert_eq!(swift.window, 8 << 10, "never below its minimum");
     }
@@ -175,10 +230,8 @@ mod tests {
     #[test]
     fn receivers_part_of_the_delay_is_not_the_fabrics() {
         let mut swift = Swift::new(SwiftConfig::new(), 1100);
-        swift.handle_delay(
-            Instant::from_ns(1_000_000),
-            Delay { round_trip_ns: 500_000, receiver_ns: 490_000 },
-        );
+        swift.handle_delay(Delay { round_trip_ns: 500_000, receiver_ns: 490_000 });
+        round_trip(&mut swift, Instant::from_ns(1_000_000), 500_000);
         assert_eq!(swift.window, 256 << 10);
     }
 }

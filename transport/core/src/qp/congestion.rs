@@ -53,7 +53,7 @@ impl Qp {
     #[cold]
     pub(super) fn note_loss(&mut self, now: Instant) {
         if let Some(controller) = &mut self.controller {
-            controller.handle_congestion(now);
+            controller.handle_loss(now);
             self.follow_window();
         }
     }
@@ -71,12 +71,13 @@ impl Qp {
         self.controller.as_ref().is_none_or(|controller| controller.pacer.is_open(now))
     }
 
-    /// A packet of `bytes` left.
+    /// A packet of `bytes` leaves. True: it is to be acknowledged.
     #[inline]
-    pub(super) fn charge(&mut self, bytes: u32) {
-        if let Some(controller) = &mut self.controller {
-            self.pending.probe[0] |= controller.handle_sent(bytes);
-        }
+    pub(super) fn charge(&mut self, now: Instant, bytes: u32) -> bool {
+        let Some(controller) = &mut self.controller else { return false };
+        let sent = controller.handle_sent(now, bytes, self.in_flight.bytes());
+        self.pending.probe[0] |= sent.probe;
+        sent.ack
     }
 
     /// The end of a turn: a queue pair whose pace is closed waits for the wheel.

@@ -41,7 +41,8 @@ impl Qp {
         self.heard = now;
         let news = self.in_flight.received(received);
         if let Some(controller) = &mut self.controller {
-            controller.handle_acknowledged(news.into());
+            controller.handle_acknowledged(now, news.into());
+            self.follow_window();
         }
         for _ in 0..done {
             let message = self.stream_mut(stream).retire();
@@ -133,7 +134,8 @@ impl Qp {
             self.in_flight.returned(self.full_packet);
             return Err(DropReason::StaleHeaderOnly);
         };
-        self.in_flight.returned(self.ip_len(stream, name.msn, name.psn.get()));
+        let returned = self.ip_len(stream, name.msn, name.psn.get());
+        self.in_flight.returned(returned);
         let held = stream == Stream::Requests && self.is_held(steps);
         let message = self.stream_mut(stream).window.message_mut(name.msn);
         if name.psn.get() >= message.next_psn || name.generation != message.generation {
@@ -148,7 +150,7 @@ impl Qp {
         shared.counters.ho_returned += 1;
         shared.by_qp[self.id.index()].ho_returned += 1;
         if let Some(controller) = &mut self.controller {
-            controller.handle_returned(now);
+            controller.handle_returned(now, returned);
             self.follow_window();
         }
         Ok(())

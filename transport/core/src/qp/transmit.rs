@@ -213,11 +213,9 @@ impl Qp {
         sent.bytes_sent += u64::from(ip_len);
         sent.life = budget.now;
         budget.bytes = budget.bytes.saturating_sub(payload);
-        if self.controller.is_some() {
-            self.charge(ip_len);
-        }
+        let asked = self.charge(budget.now, ip_len);
         // T-13.
-        let ack_req = resend || !self.may_send() || (psn + 1 == message.packets && !self.has_data());
+        let ack_req = asked || resend || !self.may_send() || (psn + 1 == message.packets && !self.has_data());
         let name = PacketName { msn, psn: Psn::from_low_bits(psn), generation: message.generation };
         self.template.kind = Kind::Data(Data { name, ack_req, solicited, op });
         if self.config.spray {

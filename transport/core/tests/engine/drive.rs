@@ -114,13 +114,13 @@ fn congestion(seed: u64, qp: &mut QpConfig, rates: &mut Rates) {
         return;
     }
     rates.mark = rng.pick(&[0, 10_000, 300_000, 1_000_000]);
-    qp.ho_congestion = rng.below(3) == 0;
+    let header_cuts = rng.below(3) == 0;
     qp.rate_max = Rate::from_mbps(rng.pick(&[1000, 10_000, 100_000]));
     let line = qp.rate_max;
     match rng.below(5) {
-        0 => qp.cc = CongestionControl::Dcqcn(DcqcnConfig::hpcc(line)),
+        0 => qp.cc = CongestionControl::Dcqcn(DcqcnConfig { header_cuts, ..DcqcnConfig::hpcc(line) }),
         1 => qp.cc = CongestionControl::Dcqcn(DcqcnConfig::connectx()),
-        2 => qp.cc = CongestionControl::Swift(SwiftConfig::new()),
+        2 => qp.cc = CongestionControl::Swift(SwiftConfig { header_cuts, ..SwiftConfig::new() }),
         3 => qp.cc = CongestionControl::None,
         _ => {}
     }
