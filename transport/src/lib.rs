@@ -15,4 +15,4 @@ mod worker;
 pub use dcp_core as core;
 pub use dcp_wire as wire;
 pub use dpdk_ffi as dpdk;
-pub use worker::{Worker, WorkerConfig, WorkerCounters};
+pub use worker::{ReceiveLoad, Worker, WorkerConfig, WorkerCounters};

@@ -1,5 +1,6 @@
 //! The loop of one worker: an endpoint, its queue pair, its memory.
 
+mod load;
 mod network;
 
 use dcp_core::{Endpoint, Instant, RegionId, RxPacket, RxVerdict};
@@ -10,6 +11,8 @@ use crate::device::Upkeep;
 use crate::net::NetStack;
 use crate::place::Placer;
 use crate::transmit::FrameBuilder;
+
+pub use load::ReceiveLoad;
 
 /// What a worker runs on.
 #[derive(Debug)]
@@ -47,6 +50,8 @@ pub struct WorkerCounters {
     pub starved: u64,
     /// Frames freed because the device had no link.
     pub link_down_drops: u64,
+    /// Whether frames had to wait, and how many came at once.
+    pub receive_load: ReceiveLoad,
 }
 
 /// Polls that wait for transmit room before bounces are dropped.
@@ -155,6 +160,11 @@ impl Worker {
         &self.counters
     }
 
+    /// What the receive queue says about the host: two readings and their difference.
+    pub fn receive_load(&self) -> ReceiveLoad {
+        self.counters.receive_load
+    }
+
     /// One round: receive, place, answer, let timers run, send. Returns the frames received and sent.
     pub fn poll(&mut self) -> usize {
         let now = self.now();
@@ -198,6 +208,7 @@ impl Worker {
         if count < room {
             self.seen_empty = now;
         }
+        self.counters.receive_load.handle_burst(count, now.since(arrived));
         let mut batch = std::mem::take(&mut self.rx);
         for frame in batch.drain() {
             self.handle_frame(now, arrived, frame);

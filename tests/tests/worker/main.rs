@@ -1,6 +1,7 @@
 //! Workers and the switch in this process, over real DPDK rings. One EAL serves all tests.
 #![forbid(unsafe_code)]
 
+mod load;
 mod noise;
 mod relay;
 mod rig;
