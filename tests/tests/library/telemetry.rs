@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::verbs::{Backoff, Opcode, QpOptions, SendWorkRequest, Status, Workers};
+use dcp_rhcc::root::Root;
+use dcp_rhcc::signal::{Signal, telemetry::software};
 use dcp_tests::Telemetry;
 use serde_json::Value;
 
@@ -113,4 +115,19 @@ fn telemetry_of_devices_that_are_gone_is_empty_and_of_silent_ones_says_so() {
         assert_eq!(telemetry.ask(list), serde_json::json!([]), "{list}");
     }
     assert_eq!(telemetry.ask(&format!("/dcp/worker,{device}/0")), Value::Null);
+}
+
+// C-4
+#[test]
+fn rhcc_receiver_hears_by_telemetry_how_loaded_workers_are() {
+    let Rig { mut client, server, _registered, _turn } = rig(2, &QpOptions::default());
+    let _client_threads = Workers::spawn(&client.device, &[], Backoff::default()).unwrap();
+    let _server_threads = Workers::spawn(&server.device, &[], Backoff::default()).unwrap();
+    let socket = started().telemetry_socket().unwrap();
+    let mut signal = software(&Root::machine(), Some(&socket)).unwrap();
+    assert_eq!(signal.occupancy(0).unwrap(), None, "the first reading begins");
+    write_hundred(&mut client, &server, 0);
+    let occupancy = signal.occupancy(1).unwrap().expect("frames came");
+    // Every frame came in a burst of at least itself, some time after the queue was seen empty.
+    assert!((1..=100_000).contains(&occupancy.milli()), "{occupancy}");
 }

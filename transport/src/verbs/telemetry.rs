@@ -232,6 +232,8 @@ fn worker_fields(stats: &WorkerStats) -> Vec<(&'static str, Field)> {
         number("sleeps", stats.sleeps),
         number("sleep_ns", stats.sleep_ns),
         number("frames_received", worker.received),
+        number("wait_ns", worker.receive_load.wait_ns),
+        number("burst_frames", worker.receive_load.burst_frames),
         number("frames_sent", worker.sent),
         number("frames_unparsed", worker.unparsed.iter().sum()),
         number("icrc_errors", worker.icrc_errors),

@@ -11,6 +11,7 @@
 //! Hence the threshold of [`THRESHOLD`]: frames that have waited for 100 µs and more count when the bursts are a fifth
 //! full, and full bursts when they are older than 20 µs.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,30 +79,33 @@ impl SharedTotals {
     }
 }
 
+/// Totals of workers by their names.
+pub type Readings = BTreeMap<String, ReceiveTotals>;
+
 /// The signal of workers whose totals can be asked for.
 pub struct Software<F> {
     read: F,
     burst_max: u64,
-    last: Vec<ReceiveTotals>,
+    last: Readings,
     quiet: u32,
 }
 
 /// Periods without a frame that say: the network is quiet, and nothing is congested.
 const QUIET_PERIODS: u32 = 10;
 
-impl<F: FnMut() -> io::Result<Vec<ReceiveTotals>> + Send> Software<F> {
-    /// `read` answers the totals of each worker, always in one order; bursts have at most `burst_max` frames.
+impl<F: FnMut() -> io::Result<Readings> + Send> Software<F> {
+    /// `read` answers the totals of every worker that speaks; bursts have at most `burst_max` frames.
     pub fn new(burst_max: u64, read: F) -> Self {
-        Self { read, burst_max, last: Vec::new(), quiet: 0 }
+        Self { read, burst_max, last: Readings::new(), quiet: 0 }
     }
 }
 
 /// A worker's totals, shared with its thread.
 pub fn shared(burst_max: u64, totals: Arc<SharedTotals>) -> impl Signal {
-    Software::new(burst_max, move || Ok(vec![totals.totals()]))
+    Software::new(burst_max, move || Ok(Readings::from([(String::new(), totals.totals())])))
 }
 
-impl<F: FnMut() -> io::Result<Vec<ReceiveTotals>> + Send> Signal for Software<F> {
+impl<F: FnMut() -> io::Result<Readings> + Send> Signal for Software<F> {
     fn name(&self) -> String {
         "software: age and fullness of a worker's receive bursts".into()
     }
@@ -117,9 +121,12 @@ impl<F: FnMut() -> io::Result<Vec<ReceiveTotals>> + Send> Signal for Software<F>
     /// Of the worker that is worst off.
     fn occupancy(&mut self, _now_ns: u64) -> io::Result<Option<Occupancy>> {
         let now = (self.read)()?;
-        let each = now.iter().zip(&self.last);
-        let worst = each.filter_map(|(now, last)| now.occupancy_since(last, self.burst_max)).max();
-        self.last = now;
+        let of = |(name, now): (&String, &ReceiveTotals)| {
+            now.occupancy_since(self.last.get(name)?, self.burst_max)
+        };
+        let worst = now.iter().filter_map(of).max();
+        // Who did not speak this time is remembered.
+        self.last.extend(now);
         self.quiet = if worst.is_some() { 0 } else { self.quiet.saturating_add(1) };
         Ok(worst.or_else(|| (self.quiet >= QUIET_PERIODS).then(Occupancy::default)))
     }

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFla
 use rustix::net::{connect, recv, send, socket_with};
 use serde_json::Value;
 
-use super::software::{ReceiveTotals, Software};
+use super::software::{Readings, ReceiveTotals, Software};
 use crate::root::{Root, about, names};
 
 /// Command that lists workers, and with one of them behind a comma tells its counters.
@@ -70,15 +70,24 @@ impl Telemetry {
     ///
     /// # Errors
     /// The process is gone, has no DCP workers, or tells no receive load.
-    pub fn totals(&self) -> io::Result<Vec<ReceiveTotals>> {
+    pub fn totals(&self) -> io::Result<Readings> {
         let lacks = |what| io::Error::other(format!("{}: {what}", self.path.display()));
         let list = self.ask(COMMAND)?;
         let workers: Vec<&str> = list.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if workers.is_empty() {
             return Err(lacks("no DCP workers there"));
         }
-        let each = workers.iter().map(|worker| self.ask(&format!("{COMMAND},{worker}")));
-        each.map(|answer| totals(&answer?).ok_or_else(|| lacks("its workers tell no receive load"))).collect()
+        let mut readings = Readings::new();
+        for worker in workers {
+            let answer = self.ask(&format!("{COMMAND},{worker}"))?;
+            match totals(&answer) {
+                Some(totals) => drop(readings.insert(worker.to_owned(), totals)),
+                // Nobody polls it, or it has gone since the list was made.
+                None if answer.is_null() || answer.get("answers").is_some() => {}
+                None => return Err(lacks("its workers tell no receive load")),
+            }
+        }
+        Ok(readings)
     }
 }
 
