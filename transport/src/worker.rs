@@ -1,5 +1,6 @@
 //! The loop of one worker: an endpoint, its queue pair, its memory.
 
+mod lane;
 mod load;
 mod network;
 
@@ -11,6 +12,8 @@ use crate::device::Upkeep;
 use crate::net::NetStack;
 use crate::place::Placer;
 use crate::transmit::FrameBuilder;
+use lane::Others;
+pub(crate) use lane::{Lane, Queues};
 
 pub use load::ReceiveLoad;
 
@@ -52,6 +55,12 @@ pub struct WorkerCounters {
     pub link_down_drops: u64,
     /// Whether frames had to wait, and how many came at once.
     pub receive_load: ReceiveLoad,
+    /// Frames received for workers that share this one's queues, and handed over.
+    pub handed_over: u64,
+    /// Frames for such workers that had no room for them.
+    pub hand_over_drops: u64,
+    /// Frames sent for such workers.
+    pub relayed: u64,
 }
 
 /// Polls that wait for transmit room before bounces are dropped.
@@ -61,7 +70,9 @@ const BOUNCE_PATIENCE: u32 = 256;
 #[derive(Debug)]
 pub struct Worker {
     endpoint: Endpoint,
-    queues: QueuePair,
+    queues: Queues,
+    /// Workers that take their frames from this one.
+    others: Others,
     regions: Vec<Region>,
     /// In the place of regions that are gone.
     nothing: Region,
@@ -93,17 +104,34 @@ pub struct Worker {
 impl Worker {
     /// A worker without memory: give it regions before work requests name them.
     pub fn new(config: WorkerConfig) -> Self {
-        let now = Instant::from_ns(config.clock.now_ns());
+        let WorkerConfig { endpoint, queues, header_pool, payload_pool, clock, service_port, segments_max } =
+            config;
+        let options = ParseOptions { service_port, icrc: false };
+        let pools = (header_pool, payload_pool);
+        Self::over(Queues::own(queues), endpoint, pools, clock, options, segments_max)
+    }
+
+    /// Over a queue pair, or another worker's.
+    pub(crate) fn over(
+        queues: Queues,
+        endpoint: Endpoint,
+        (header_pool, payload_pool): (Pool, Pool),
+        clock: Clock,
+        options: ParseOptions,
+        segments_max: usize,
+    ) -> Self {
+        let now = Instant::from_ns(clock.now_ns());
         Self {
-            endpoint: config.endpoint,
-            queues: config.queues,
+            endpoint,
+            queues,
+            others: Others::default(),
             regions: Vec::new(),
             nothing: Region::alloc(1, HugePreference::Never).expect("a byte of memory"),
-            stash: MbufStash::new(&config.header_pool, &config.payload_pool),
-            clock: config.clock,
-            options: ParseOptions { service_port: config.service_port, icrc: false },
-            segments_max: config.segments_max,
-            header_pool: config.header_pool,
+            stash: MbufStash::new(&header_pool, &payload_pool),
+            clock,
+            options,
+            segments_max,
+            header_pool,
             rx: MbufBatch::new(),
             bounces: MbufBatch::new(),
             tx: MbufBatch::new(),
@@ -180,7 +208,12 @@ impl Worker {
         }
         // t3 is read after everything ahead of a probe has been placed.
         let later = self.now();
-        received + self.transmit(later)
+        let relayed = self.queues.relay(true);
+        let sent = self.transmit(later);
+        let relayed = relayed + self.queues.relay(false);
+        self.queues.take_turns();
+        self.counters.relayed += relayed as u64;
+        received + sent + relayed
     }
 
     /// The worker's clock.
@@ -203,7 +236,7 @@ impl Worker {
         }
         self.waited = 0;
         let room = self.rx.room();
-        let count = self.queues.rx.burst(&mut self.rx);
+        let count = self.queues.receive(&mut self.rx);
         let arrived = self.seen_empty;
         if count < room {
             self.seen_empty = now;
@@ -211,6 +244,13 @@ impl Worker {
         self.counters.receive_load.handle_burst(count, now.since(arrived));
         let mut batch = std::mem::take(&mut self.rx);
         for frame in batch.drain() {
+            if !self.others.is_empty()
+                && let Some(ring) = self.others.of(&frame)
+            {
+                let handed = ring.push(frame);
+                count_handed(&mut self.counters, handed, &mut self.done);
+                continue;
+            }
             self.handle_frame(now, arrived, frame);
         }
         self.rx = batch;
@@ -317,7 +357,7 @@ impl Worker {
             self.counters.starved += u64::from(self.endpoint.has_frames());
             return 0;
         }
-        let sent = self.queues.tx.burst(&mut self.tx);
+        let sent = self.queues.send(&mut self.tx);
         self.counters.sent += sent as u64;
         if sent == 0 && !self.queues.is_running() {
             self.drop_unsent();
@@ -336,6 +376,16 @@ impl Worker {
     /// Bursts that a pool could not serve in full.
     pub fn pool_exhaustions(&self) -> u64 {
         self.stash.exhausted()
+    }
+}
+
+fn count_handed(counters: &mut WorkerCounters, handed: Result<(), Mbuf>, done: &mut MbufBatch) {
+    match handed {
+        Ok(()) => counters.handed_over += 1,
+        Err(frame) => {
+            counters.hand_over_drops += 1;
+            done.discard(frame);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod connection;
 mod environment;
+mod hand_over;
 mod operations;
 mod rig;
 mod telemetry;

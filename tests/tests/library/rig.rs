@@ -14,7 +14,7 @@ pub(crate) fn started() -> &'static Arc<Eal> {
 }
 
 /// Tests take turns.
-fn take_turn() -> MutexGuard<'static, ()> {
+pub(crate) fn take_turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -182,7 +182,8 @@ typedef struct dcp_options {
   uint32_t size;
   /// Its IPv4 address, in reading order. Default only for dcp_open_pair: 10.0.0.1 and 10.0.0.2.
   uint8_t ip[4];
-  /// Workers, each with a queue pair of the device. Default 1.
+  /// Workers: of a pair each has queues of its own, else the first has the device's and hands frames over to the others
+  /// and from them. Default 1.
   uint32_t workers;
   /// Payload of a full packet, 256 to 8192. Default: the largest power of two that it carries, up to 4096.
   uint32_t mtu;

@@ -42,7 +42,8 @@ pub struct dcp_options {
     pub size: u32,
     /// Its IPv4 address, in reading order. Default only for dcp_open_pair: 10.0.0.1 and 10.0.0.2.
     pub ip: [u8; 4],
-    /// Workers, each with a queue pair of the device. Default 1.
+    /// Workers: of a pair each has queues of its own, else the first has the device's and hands frames over to the others
+    /// and from them. Default 1.
     pub workers: u32,
     /// Payload of a full packet, 256 to 8192. Default: the largest power of two that it carries, up to 4096.
     pub mtu: u32,
@@ -170,8 +171,9 @@ pub unsafe extern "C" fn dcp_open(uri: *const c_char, options: *const dcp_option
         }
         let settings = Settings::of(&options)?;
         let eal = process::eal(settings.eal.clone(), slice::from_ref(&uri))?;
-        let mut opened =
-            NetDevice::open(&eal, &uri, &settings.net).map_err(|error| device_failure(&error))?;
+        // With fewer queues, the workers share one.
+        let net = device::DeviceConfig { queues: 1, ..settings.net };
+        let mut opened = NetDevice::open(&eal, &uri, &net).map_err(|error| device_failure(&error))?;
         let link = opened.wait_for_link(&Clock::calibrate(), settings.link_wait);
         link.map_err(|error| device_failure(&error))?;
         Ok(give(Context::open(&eal, opened, &settings)?))
@@ -295,7 +297,7 @@ impl Settings {
         if options.mtu != 0 {
             net.mtu = MtuChoice::Exactly(options.mtu);
         }
-        let mut verbs = DeviceConfig::new(Ipv4Addr::from(options.ip));
+        let mut verbs = DeviceConfig { workers, ..DeviceConfig::new(Ipv4Addr::from(options.ip)) };
         verbs.mbufs = or(options.mbufs, verbs.mbufs);
         verbs.qps_max = or(options.qps_max, verbs.qps_max);
         if options.posts_max != 0 {

@@ -135,7 +135,8 @@ impl Qp {
     /// ARP's answer; without a network stack what the peer says of itself.
     fn next_hop(&self, device: &Device, ip: Ipv4Addr, own: MacAddr) -> Result<MacAddr, ResourceError> {
         loop {
-            match self.device().resolve(self.worker(), ip)? {
+            // The first worker has the network stack.
+            match self.device().resolve(0, ip)? {
                 None => return Ok(own),
                 Some(Some(mac)) => return Ok(mac),
                 Some(None) => drop(device.poll()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam::channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use crossbeam::queue::ArrayQueue;
 use dcp_core::{Endpoint, EndpointConfig, MrAttr, MrKeys, RegionId};
-use dcp_wire::{Ipv4Addr, MacAddr};
+use dcp_wire::{Ipv4Addr, MacAddr, ParseOptions};
 use dpdk_ffi::{Clock, Eal, Pool, PoolConfig, QueuePair, Region};
 
 use super::cq::Cq;
@@ -15,9 +15,9 @@ use super::engine::{Control, Engine, Post};
 use super::error::ResourceError;
 use super::pd::Pd;
 use super::telemetry::Listing;
-use crate::device::{NetDevice, WorkerQueues};
+use crate::device::NetDevice;
 use crate::net::{IpConfig, NetStack, Resolution};
-use crate::worker::{Worker, WorkerConfig};
+use crate::worker::{Lane, Queues, Worker};
 
 /// Parameters of a device.
 #[derive(Clone, Debug)]
@@ -28,6 +28,9 @@ pub struct DeviceConfig {
     pub service_port: u16,
     /// Largest MTU of its queue pairs, by what the Ethernet device carries. Default 4096.
     pub mtu: u32,
+    /// Workers of a device with one queue pair, for [`Device::open`]: the first has the queues, and hands frames over to
+    /// the others and from them. Otherwise there is a worker for each queue pair. Default 1.
+    pub workers: u16,
     /// Mbufs for headers and for payload, of each kind and worker. Default 8191.
     pub mbufs: u32,
     /// Queue pairs per worker. Default 4096.
@@ -45,6 +48,7 @@ impl DeviceConfig {
             ip,
             service_port: 17791,
             mtu: 4096,
+            workers: 1,
             mbufs: 8191,
             qps_max: 4096,
             segments_max: 16,
@@ -108,12 +112,13 @@ impl Device {
             let host = host_config(number, MacAddr(queues.mac), config);
             let header_pool = Pool::new(eal, PoolConfig::header("header", config.mbufs));
             let header_pool = header_pool.map_err(ResourceError::Pool)?;
-            made.push((make_worker(eal, queues, header_pool, host, clock, config)?, host));
+            made.push((make_worker(eal, Queues::own(queues), header_pool, host, clock, config)?, host));
         }
         Ok(Self::of(eal, clock, made, config))
     }
 
-    /// A device over an open network device: one worker for each of its queues. It answers ARP and ping for its
+    /// A device over an open network device: one worker for each of its queues, or more for
+    /// one queue ([`DeviceConfig::workers`]). It answers ARP and ping for its
     /// address, and keeps the device's link.
     ///
     /// # Errors
@@ -127,14 +132,24 @@ impl Device {
         let clock = Clock::calibrate();
         let (mac, transmit, mtu) = (device.mac(), device.transmit(), device.mtu());
         let config = &DeviceConfig { mtu: config.mtu.min(mtu), ..config.clone() };
+        let mut own = device.take_queues();
+        let lanes: Vec<Lane> =
+            if own.len() == 1 { (1..config.workers).map(|_| Lane::new()).collect() } else { Vec::new() };
+        let mut upkeeps = own.iter_mut().map(|queues| queues.upkeep.take()).collect::<Vec<_>>().into_iter();
+        let all = own.into_iter().map(|own| Queues::own(own.queues));
+        let all = all.chain(lanes.iter().cloned().map(Queues::Lane)).enumerate();
         let mut made = Vec::new();
-        for (number, WorkerQueues { queues, upkeep }) in device.take_queues().into_iter().enumerate() {
+        for (number, queues) in all {
             let host = host_config(number, mac, config);
             let header_pool = device.header_pool(eal, config.mbufs).map_err(ResourceError::Device)?;
             let mut worker = make_worker(eal, queues, header_pool, host, clock, config)?;
             worker.set_transmit(transmit, mtu);
-            worker.set_net_stack(NetStack::new(mac, address));
-            if let Some(upkeep) = upkeep {
+            if number == 0 {
+                // Where frames for nobody in particular arrive.
+                worker.set_net_stack(NetStack::new(mac, address));
+                worker.share_queues(lanes.clone());
+            }
+            if let Some(upkeep) = upkeeps.next().flatten() {
                 worker.set_upkeep(upkeep);
             }
             made.push((worker, host));
@@ -224,7 +239,7 @@ fn host_config(number: usize, mac: MacAddr, config: &DeviceConfig) -> EndpointCo
 
 fn make_worker(
     eal: &Eal,
-    queues: QueuePair,
+    queues: Queues,
     header_pool: Pool,
     host: EndpointConfig,
     clock: Clock,
@@ -232,15 +247,9 @@ fn make_worker(
 ) -> Result<Worker, ResourceError> {
     let payload_pool =
         Pool::new(eal, PoolConfig::payload("payload", config.mbufs)).map_err(ResourceError::Pool)?;
-    Ok(Worker::new(WorkerConfig {
-        endpoint: Endpoint::new(host),
-        queues,
-        header_pool,
-        payload_pool,
-        clock,
-        service_port: host.service_port,
-        segments_max: config.segments_max,
-    }))
+    let options = ParseOptions { service_port: host.service_port, icrc: false };
+    let pools = (header_pool, payload_pool);
+    Ok(Worker::over(queues, Endpoint::new(host), pools, clock, options, config.segments_max))
 }
 
 impl WorkerSlot {

@@ -218,10 +218,6 @@ impl Qp {
         &self.device
     }
 
-    pub(super) fn worker(&self) -> usize {
-        self.worker
-    }
-
     pub(super) fn options(&self) -> &QpOptions {
         &self.options
     }

@@ -6,7 +6,7 @@ use dcp_core::Instant;
 use dcp_wire::ParseError;
 use dpdk_ffi::{Mbuf, PortStats};
 
-use super::Worker;
+use super::{Lane, Others, Queues, Worker};
 use crate::device::{LinkEvent, Transmit, Upkeep, limits};
 use crate::net::{AddressError, NetAnswer, NetStack, Resolution};
 
@@ -57,6 +57,14 @@ impl Worker {
         self.queues.is_running()
     }
 
+    /// Lets workers on the UDP ports behind this one's take their frames from here, and send through here.
+    pub(crate) fn share_queues(&mut self, lanes: Vec<Lane>) {
+        self.others = Others::behind(self.options.service_port, &lanes);
+        if let Queues::Own { lanes: own, .. } = &mut self.queues {
+            *own = lanes;
+        }
+    }
+
     /// What the Ethernet device counted, all its queues together; `None` when its driver does not count.
     pub fn port_stats(&self) -> Option<PortStats> {
         self.queues.port_stats()
@@ -70,7 +78,8 @@ impl Worker {
     #[inline]
     pub(super) fn keep_up(&mut self, now: Instant) {
         let Some(upkeep) = &mut self.upkeep else { return };
-        match upkeep.poll(now.ns(), &mut self.queues) {
+        let Some(pair) = self.queues.pair_mut() else { return };
+        match upkeep.poll(now.ns(), pair) {
             LinkEvent::None => {}
             LinkEvent::Up => {
                 if let Some(net) = &mut self.net {

@@ -37,6 +37,6 @@ pub use layout::{
     BTH_LEN, ETHERNET_LEN, HEADER_LEN_MAX, HO_IP_LEN, HO_LEN, HO_UDP_LEN, ICRC_LEN, IP_LEN,
     MESSAGE_BYTES_MAX, PARSE_LEN, SERVICE_PORT, TTL, UDP_LEN, VLAN_LEN,
 };
-pub use parse::{ParseOptions, parse, parse_frame, peek_dest_qpn};
+pub use parse::{ParseOptions, parse, parse_frame, peek_dest_qpn, peek_service_port};
 pub use rewrite::{BounceRewrite, NotDcp, bounce, mark_ce, trim};
 pub use seq::*;

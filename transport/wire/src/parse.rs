@@ -1,7 +1,9 @@
 //! From bytes to a [`Packet`]: every check that needs no queue pair (P-1, P-2).
 
 use crate::datagram::Datagram;
-use crate::layout::{ETHERNET_LEN, ETHERTYPE_VLAN, ICRC_LEN, IP_LEN, VLAN_LEN, at, be16, take};
+use crate::layout::{
+    ETHERNET_LEN, ETHERTYPE_IPV4, ETHERTYPE_VLAN, ICRC_LEN, IP_LEN, VLAN_LEN, at, be16, take,
+};
 use crate::parse_control::{parse_control, parse_header_only};
 use crate::parse_data::{check_data, data_packet};
 use crate::{Ipv4Addr, Packet, ParseError, Qpn, SERVICE_PORT, Tag};
@@ -30,6 +32,18 @@ pub fn peek_dest_qpn(head: &[u8]) -> Option<Qpn> {
     let tag = if u16::from_be_bytes(ether_type) == ETHERTYPE_VLAN { VLAN_LEN } else { 0 };
     let [high, middle, low]: [u8; 3] = *head.get(ETHERNET_LEN + tag + at::DEST_QPN..)?.first_chunk()?;
     Some(Qpn::from_low_bits(u32::from_be_bytes([0, high, middle, low])))
+}
+
+/// The UDP port that an IPv4 frame is for, before anything of it is checked: each worker has its own. `None` for a frame
+/// that is none or too short.
+#[inline]
+pub fn peek_service_port(head: &[u8]) -> Option<u16> {
+    let word = |at: usize| Some(u16::from_be_bytes([*head.get(at)?, *head.get(at + 1)?]));
+    let tag = if word(12)? == ETHERTYPE_VLAN { VLAN_LEN } else { 0 };
+    let ip = ETHERNET_LEN + tag;
+    // No options in the header, and UDP behind it.
+    let is_plain = word(ip - 2)? == ETHERTYPE_IPV4 && *head.get(ip)? == 0x45 && *head.get(ip + 9)? == 17;
+    if is_plain { word(ip + IP_LEN + 2) } else { None }
 }
 
 /// Parses a contiguous frame, Ethernet header first, padding allowed.

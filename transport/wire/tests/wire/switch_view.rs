@@ -80,3 +80,25 @@ fn the_flow_hash_tells_flows_apart_and_keeps_one_together() {
         assert!(per_path.iter().all(|n| (share * 4 / 5..=share * 6 / 5).contains(n)), "{per_path:?}");
     }
 }
+
+#[test]
+fn service_port_is_seen_before_a_frame_is_parsed() {
+    for (mut headers, payload_len) in every_kind() {
+        for vlan in [None, Some(VlanTag(7))] {
+            headers.path.vlan = vlan;
+            headers.path.dst_port = 17_792;
+            let frame = frame_of(&headers, payload_len);
+            assert_eq!(peek_service_port(&frame), Some(17_792));
+            let shortest = if vlan.is_some() { 42 } else { 38 };
+            for len in 0..frame.len() {
+                assert_eq!(peek_service_port(&frame[..len]), (len >= shortest).then_some(17_792));
+            }
+        }
+    }
+    let dcp = frame_of(&headers(write(Part::Middle)), 64);
+    for (at, byte) in [(12, 0x86), (13, 0x06), (14, 0x46), (14, 0x65), (23, 6)] {
+        let mut other = dcp.clone();
+        other[at] = byte;
+        assert_eq!(peek_service_port(&other), None, "byte {at} is {byte:#x}");
+    }
+}
