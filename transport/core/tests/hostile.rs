@@ -416,6 +416,25 @@ fn t8_gap_puts_off_every_message_under_way() {
 }
 
 #[test]
+fn t8_loss_is_mended_although_the_host_is_preempted_again_and_again() {
+    let mut pair = small();
+    pair.write(Side::Client, 0, 1, WriteRange { from: 0, to: 0, len: 100 }).unwrap();
+    let mut now = pair.now;
+    let lost = pair.host_mut(Side::Client).transmit(now, 8);
+    assert_eq!(lost.len(), 1);
+    // It runs for 2 ms and is away for 20, with a timeout of 67.
+    let host = pair.host_mut(Side::Client);
+    for _ in 0..40 {
+        now = now.after(20_000_000);
+        host.endpoint.handle_gap(now, 20_000_000);
+        host.endpoint.handle_timeout(now);
+        now = now.after(2_000_000);
+        host.endpoint.handle_timeout(now);
+    }
+    assert_eq!(host.endpoint.counters().timeouts, 1, "after 67 of the 80 ms that it ran");
+}
+
+#[test]
 fn t15_time_that_a_host_did_not_run_is_no_silence_of_its_peer() {
     let mut pair = small();
     let place = pair.remote(Side::Client, 0);

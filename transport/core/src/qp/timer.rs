@@ -164,7 +164,8 @@ impl Qp {
             // All of them: each runs out by its own last sign of life once it is the oldest.
             let window = &mut self.stream_mut(stream).window;
             for steps in 0..window.len() {
-                window.message_mut(window.una.plus(steps)).life = now;
+                let message = window.message_mut(window.una.plus(steps));
+                message.life = message.life.after(gap_ns).min(now);
                 put_off = true;
             }
         }
