@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::congestion::CongestionArgs;
 use crate::failure::Failure;
 use crate::network::NetworkArgs;
 pub use link::LinkArgs;
@@ -88,6 +89,9 @@ pub struct BandwidthArgs {
     /// What to move.
     #[command(flatten)]
     pub traffic: TrafficArgs,
+    /// How fast senders may go.
+    #[command(flatten)]
+    pub congestion: CongestionArgs,
     /// The network in between.
     #[command(flatten)]
     pub fabric: FabricArgs,
@@ -259,6 +263,7 @@ impl BandwidthArgs {
             hosts: fabric.hosts.or(network.own_hosts()).unwrap_or(default.hosts),
             network,
             window_bytes: traffic.window,
+            congestion: self.congestion.congestion(),
             threshold_bytes: fabric.threshold,
             control_bytes: fabric.control_bytes,
             faults: Faults {
@@ -313,6 +318,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::congestion::Congestion;
     use crate::network::{Balance, Network, Shape};
 
     fn plan(options: &[&str]) -> Result<(Plan, Vec<String>), Failure> {
@@ -365,6 +371,7 @@ mod tests {
                 pcap: Some("out.pcap".into()),
             },
             window_bytes: 128 << 10,
+            congestion: Congestion::default(),
             threshold_bytes: 8 << 10,
             control_bytes: 0,
             faults: Faults {

@@ -27,6 +27,9 @@ struct Report<'a> {
     tx_depth: u32,
     rx_depth: u32,
     cc: &'a str,
+    /// Only there with RHCC.
+    #[serde(skip_serializing_if = "is_false")]
+    rhcc: bool,
     seed: u64,
     /// Like everything about the switch, only there when that is in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +114,8 @@ pub fn results(plan: &Plan, outcome: &Outcome, notes: &[String]) -> String {
         qps: plan.qps,
         tx_depth: plan.tx_depth,
         rx_depth: plan.rx_depth,
-        cc: "window",
+        cc: plan.congestion.scheme.name(),
+        rhcc: plan.congestion.rhcc.is_some(),
         seed: plan.seed,
         hosts: has_switch.then_some(plan.hosts),
         window: plan.window_bytes,

@@ -7,6 +7,7 @@
 
 pub mod app;
 pub mod args;
+pub mod congestion;
 pub mod console;
 pub mod device;
 pub mod failure;

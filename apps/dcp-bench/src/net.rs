@@ -27,7 +27,7 @@ pub struct NetCounters {
     pub timeouts: u64,
     /// Congestion notifications sent.
     pub cnps: u64,
-    /// Data packets that a switch marked as having met congestion.
+    /// Packets that arrived with a switch's mark of congestion, those cut to their header included.
     pub ecn_marked: u64,
     /// Receiver-not-ready answers.
     pub rnr_naks: u64,
@@ -44,6 +44,8 @@ impl NetCounters {
             ho_lost: worker.counters().bounces_lost,
             duplicates: counters.duplicates(),
             timeouts: counters.timeouts + counters.window_timeouts,
+            cnps: counters.cnps_sent,
+            ecn_marked: counters.ce_received,
             rnr_naks: counters.rnr_naks,
             ..Self::default()
         }

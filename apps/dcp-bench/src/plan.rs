@@ -8,6 +8,7 @@ use dcp::device::DeviceUri;
 use dcp::net::IpConfig;
 use dcp::wire::MacAddr;
 
+use crate::congestion::Congestion;
 use crate::failure::Failure;
 use crate::network::Network;
 use crate::op::ATOMIC_BYTES;
@@ -171,6 +172,8 @@ pub struct Plan {
     pub hosts: u32,
     /// Static window of bytes in flight per queue pair: at least two MTUs and twice [`ACK_BYTES`].
     pub window_bytes: u64,
+    /// How fast senders may go.
+    pub congestion: Congestion,
     /// Queued bytes above which the switch trims: 0 … [`QUEUE_BYTES_MAX`].
     pub threshold_bytes: u64,
     /// Bytes that a control queue of the switch holds: 0 … [`QUEUE_BYTES_MAX`].
@@ -210,6 +213,7 @@ impl Default for Plan {
             network: Network::default(),
             hosts: 2,
             window_bytes: 256 << 10,
+            congestion: Congestion::default(),
             threshold_bytes: THRESHOLD_BYTES,
             control_bytes: CONTROL_BYTES,
             faults: Faults::default(),
@@ -249,6 +253,8 @@ impl Plan {
         self.check_cores()?;
         self.check_mtu()?;
         self.check_window()?;
+        let is_loop = self.device == Device::Loop;
+        self.congestion.check(is_loop, self.network.link_gbps, self.threshold_bytes)?;
         self.check_link()?;
         self.check_null()?;
         self.check_faults()?;

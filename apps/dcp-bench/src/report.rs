@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::congestion::Scheme;
 use crate::measure;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Device, Plan};
@@ -65,7 +66,11 @@ fn pairs(plan: &Plan) -> Vec<[(&'static str, String); 2]> {
     let connection = ("Connection type", "RC".to_owned());
     let (tx_depth, rx_depth) =
         (("TX depth", plan.tx_depth.to_string()), ("RX depth", plan.rx_depth.to_string()));
-    let window = ("Window", bytes(plan.window_bytes));
+    let window = match (plan.congestion.scheme, plan.congestion.rhcc.is_some()) {
+        (Scheme::Window, false) => ("Window", bytes(plan.window_bytes)),
+        (scheme, false) => ("Rate control", scheme.name().to_owned()),
+        (scheme, true) => ("Rate control", format!("{}, rhcc", scheme.name())),
+    };
     let moderation = ("CQ Moderation", plan.cq_mod.to_string());
     let (mtu, seed) = (("Mtu", bytes(plan.mtu.into())), ("Seed", plan.seed.to_string()));
     if plan.device != Device::Loop {

@@ -43,6 +43,7 @@ pub(super) fn make(
         control_bytes_max: bytes(plan.control_bytes),
         data_frames_max: frames_max(plan, plan.threshold_bytes, 1),
         control_frames_max: frames_max(plan, plan.control_bytes, 0),
+        ecn: plan.congestion.marking(plan.network.link_gbps),
         seed: plan.seed,
         ..PipelineConfig::new(1)
     };

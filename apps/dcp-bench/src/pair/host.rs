@@ -109,7 +109,7 @@ impl Host {
             icrc: self.plan.icrc,
             ack_bytes: self.config.ack_bytes,
             mrs: vec![mr],
-            cc: "window".to_owned(),
+            cc: self.plan.congestion.scheme.name().to_owned(),
             app,
         }
     }

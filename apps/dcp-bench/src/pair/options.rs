@@ -96,6 +96,8 @@ fn options(plan: &Plan) -> Vec<(String, Value)> {
     if plan.op.is_answered() {
         // The data comes from the server, and so under its window.
         options.push(("--window", json!(plan.window_bytes)));
+        options.push(("--cc", json!(plan.congestion.scheme.name())));
+        options.push(("--rhcc", json!(plan.congestion.rhcc.is_some())));
     }
     options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

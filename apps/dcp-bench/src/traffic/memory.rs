@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
-use dcp::core::{Access, CongestionControl, CqId, MrAttr, MrKeys, PdId, QpConfig};
+use dcp::core::{Access, CqId, MrAttr, MrKeys, PdId, QpConfig};
 use dcp::dpdk::memory::{MemInfo, available_bytes};
 use dcp::dpdk::{HugePreference, Region};
 use dcp::wire::Msn;
@@ -77,7 +77,7 @@ pub(crate) fn add_memory(
 /// A client's queue pairs.
 pub(crate) fn qp_config(plan: &Plan, layout: Layout, pd: PdId, cq: CqId) -> QpConfig {
     let depth = u32::try_from(layout.depth).unwrap_or(u32::MAX);
-    QpConfig {
+    let mut config = QpConfig {
         send_depth: depth,
         recv_depth: 1,
         mtu: plan.mtu,
@@ -88,9 +88,10 @@ pub(crate) fn qp_config(plan: &Plan, layout: Layout, pd: PdId, cq: CqId) -> QpCo
         rnr_retry: plan.rnr_retry,
         icrc: plan.icrc,
         start_msn: Msn::ZERO,
-        cc: CongestionControl::Window { bytes: u32::try_from(plan.window_bytes).unwrap_or(u32::MAX) },
         ..QpConfig::new(pd, cq)
-    }
+    };
+    plan.congestion.apply(&mut config, plan.window_bytes, plan.network.link_gbps);
+    config
 }
 
 /// A server's queue pairs.
