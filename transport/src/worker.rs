@@ -53,7 +53,7 @@ pub struct WorkerCounters {
     pub starved: u64,
     /// Frames freed because the device had no link.
     pub link_down_drops: u64,
-    /// Whether frames had to wait, and how many came at once.
+    /// For how long nobody came to serve the receive queue, and how much waited then.
     pub receive_load: ReceiveLoad,
     /// Frames received for workers that share this one's queues, and handed over.
     pub handed_over: u64,

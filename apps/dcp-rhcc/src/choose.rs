@@ -25,7 +25,7 @@ pub enum SignalChoice {
     Msr,
     /// Memory bandwidth, by resctrl
     Resctrl,
-    /// Age and fullness of a DCP program's receive bursts, by DPDK's telemetry
+    /// Age of a DCP program's receive bursts, by DPDK's telemetry
     Software,
 }
 

@@ -49,7 +49,7 @@ pub struct ControlArgs {
     /// What holds programs back
     #[arg(long, value_enum, default_value = "auto")]
     pub actuator: ActuatorChoice,
-    /// Occupancy above which programs are held back [default: msr 45 entries, resctrl 80 %, software 60 %]
+    /// Occupancy above which programs are held back [default: msr 45 entries, resctrl 80 %, software 50 µs]
     #[arg(long, value_name = "N", value_parser = parse_threshold)]
     pub threshold: Option<Occupancy>,
     /// Time between two decisions in milliseconds [default: resctrl and msr 1, cgroup 20, sigstop 40]

@@ -95,8 +95,9 @@ fn totals(answer: &Value) -> Option<ReceiveTotals> {
     let number = |name| answer.get(name)?.as_u64();
     Some(ReceiveTotals {
         frames: number("frames_received")?,
-        wait_ns: number("wait_ns")?,
         burst_frames: number("burst_frames")?,
+        ages: number("burst_ages")?,
+        age_squares: number("burst_age_squares")?,
     })
 }
 

@@ -82,7 +82,7 @@ impl FakeWorker {
 
 fn serve(connection: &OwnedFd, congested: &AtomicBool) {
     let tell = |text: String| send(connection, text.as_bytes(), SendFlags::NOSIGNAL).is_ok();
-    let (mut frames, mut wait_ns, mut burst_frames) = (0u64, 0u64, 0u64);
+    let (mut frames, mut burst_frames, mut ages, mut age_squares) = (0u64, 0u64, 0u64, 0u64);
     let mut goes_on = tell(r#"{"version":"DPDK 22.11.0","pid":1,"max_output_len":16384}"#.into());
     let mut question = [0u8; 256];
     while goes_on {
@@ -90,13 +90,19 @@ fn serve(connection: &OwnedFd, congested: &AtomicBool) {
             return;
         };
         goes_on = if question[..count].contains(&b',') {
-            let (wait, burst) = if congested.load(Ordering::Relaxed) { (500_000, 64) } else { (1000, 2) };
-            frames += 1000;
-            wait_ns += 1000 * wait;
-            burst_frames += 1000 * burst;
-            tell(format!(
-                r#"{{"/dcp/worker":{{"worker":0,"frames_received":{frames},"wait_ns":{wait_ns},"burst_frames":{burst_frames}}}}}"#
-            ))
+            let (age, burst) = if congested.load(Ordering::Relaxed) { (500, 64) } else { (1, 2) };
+            frames += burst;
+            burst_frames += burst * burst;
+            ages += age;
+            age_squares += age * age;
+            let counters = serde_json::json!({
+                "worker": 0,
+                "frames_received": frames,
+                "burst_frames": burst_frames,
+                "burst_ages": ages,
+                "burst_age_squares": age_squares,
+            });
+            tell(serde_json::json!({ "/dcp/worker": counters }).to_string())
         } else {
             tell(r#"{"/dcp/worker":["0/0"]}"#.into())
         };
