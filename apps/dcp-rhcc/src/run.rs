@@ -54,7 +54,7 @@ pub(crate) fn run(plan: &Plan, console: &mut Console) -> Result<(), Failure> {
     for (class, target) in &plan.targets {
         adopt(&mut governor, *class, target)?;
     }
-    let mut control = Control { plan, governor, child, console, start_ns: now_ns() };
+    let mut control = Control { plan, governor, child, console, start_ns: now_ns(), trouble: String::new() };
     let result = control.go(&came);
     control.finish(result, &came)
 }
@@ -100,6 +100,8 @@ struct Control<'a> {
     child: Option<child::Running>,
     console: &'a mut Console,
     start_ns: u64,
+    /// What was said last to go wrong.
+    trouble: String,
 }
 
 impl Control<'_> {
@@ -145,8 +147,10 @@ impl Control<'_> {
 
     fn step(&mut self, now: u64) -> Result<(), Failure> {
         let stepped = self.governor.step(now);
-        if let Some(trouble) = self.governor.take_trouble() {
-            self.console.live(&trouble);
+        // Said once, not every period that it lasts.
+        if let Some(trouble) = self.governor.take_trouble().filter(|it| *it != self.trouble) {
+            self.console.note(&trouble);
+            self.trouble = trouble;
         }
         stepped.map(drop).map_err(|error| Failure::environment(format!("cannot set a limit: {error}")))
     }

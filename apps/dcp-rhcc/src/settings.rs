@@ -22,6 +22,9 @@ use crate::machine::parse_cpus;
     arg_required_else_help = true,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
+    subcommand_value_name = "USE",
+    subcommand_help_heading = "Other uses",
+    disable_help_subcommand = true,
     after_help = "Exit codes: 0 success; 1 COMMAND failed; 2 wrong usage; 3 the machine lacks something; 130 interrupted."
 )]
 pub struct Cli {

@@ -6,8 +6,13 @@ mod common;
 use std::process::Command;
 
 use common::{Process, await_that, program, state};
+use dcp_core::{HostControl, HostControlConfig, Occupancy, TrafficClass};
+use dcp_rhcc::actuator::cgroup::Cgroups;
 use dcp_rhcc::modes::Program;
-use dcp_rhcc::{Antagonist, AntagonistConfig};
+use dcp_rhcc::root::Root;
+use dcp_rhcc::signal::FromClosure;
+use dcp_rhcc::target::Target;
+use dcp_rhcc::{Antagonist, AntagonistConfig, Governor};
 
 fn config(hogs: usize, cores: &[usize]) -> AntagonistConfig {
     AntagonistConfig { hogs, cores: cores.to_vec(), mib: 1, program: Program::at(program()) }
@@ -39,6 +44,35 @@ fn hogs_work_in_their_group_on_their_cores_and_are_gone_when_dropped() {
     drop(antagonist);
     assert!(pids.iter().all(|&pid| state(pid).is_none()));
     assert!(group.is_none_or(|group| !group.exists()));
+}
+
+// C-4: as a program does that controls inside itself.
+#[test]
+fn hogs_are_held_back_by_a_governor_in_a_thread_and_set_free_when_it_stops() {
+    let antagonist = Antagonist::start_with(config(1, &[0])).expect("hogs");
+    let Some(group) = antagonist.cgroup() else {
+        println!("skipped: no group: {}", antagonist.why_no_cgroup().unwrap_or("no reason"));
+        return;
+    };
+    let quota = || {
+        let read = |name: &str| std::fs::read_to_string(group.join(name)).ok();
+        let text = read("cpu.max").or_else(|| read("cpu.cfs_quota_us")).unwrap_or_default();
+        text.split_whitespace().next().and_then(|it| it.parse::<u64>().ok())
+    };
+    let root = Root::machine();
+    let actuator = Cgroups::open(&root, &[]).expect("the hogs have a group");
+    let read = |_| Ok(Some(Occupancy::new(200)));
+    let signal = FromClosure { name: "made up", threshold: Occupancy::new(45), read };
+    let control = HostControl::new(HostControlConfig::new()).expect("the defaults");
+    let mut governor = Governor::new(root, Box::new(signal), control, Box::new(actuator), None);
+    governor.adopt(TrafficClass::Local, &Target::Cgroup(group.to_owned())).expect("its files are there");
+    let running = governor.spawn(std::time::Duration::from_millis(5)).expect("a thread");
+    // One busy thread: a fifth of 10 ms.
+    await_that("it is held back", || quota() == Some(2000));
+    let before = antagonist.work_done();
+    await_that("it works on", || antagonist.work_done() > before);
+    running.stop().expect("nothing refuses");
+    assert_eq!(quota(), None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Turns of running and standing still, by SIGSTOP and SIGCONT: where no group can be made.
 //!
-//! Coarse, and not hidden from the programs' parents: a shell notices that its child was stopped. A thread of its own
+//! Coarse, and not hidden from the programs' parents: a shell notices that its child was stopped. Children of COMMAND
+//! that begin a process group of their own are missed. A thread of its own
 //! keeps the turns, so that they go on evenly whatever the controller does.
 
 use std::collections::BTreeMap;
