@@ -109,7 +109,7 @@ fn every_operation_survives_what_a_network_does() {
     let the_loop = the_loop();
     for op in Op::ALL {
         for (verify_each, icrc) in [(false, true), (true, false)] {
-            let size = op.default_size();
+            let size = op.default_size(dcp_bench::plan::Mode::Bandwidth);
             let lossy = Plan { faults, hosts: 3, qps: 2, verify_each, icrc, ..Plan::default() };
             let plan = Plan { op, size, length: iterations(100), ..lossy }.checked().unwrap();
             let outcome =

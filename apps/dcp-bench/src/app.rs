@@ -13,7 +13,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::interrupt;
 use crate::json;
 use crate::outcome::{Outcome, Verification};
-use crate::plan::{Op, Plan};
+use crate::plan::{Mode, Op, Plan};
 use crate::progress::Progress;
 use crate::report::{self, Unit};
 use crate::sink::JsonSink;
@@ -152,7 +152,11 @@ impl App {
 
     /// Prints the row and what follows it.
     fn show(&self, plan: &Plan, outcome: &Outcome) -> Result<(), Failure> {
-        self.console.table(&report::row(plan.size, outcome, self.unit))?;
+        let row = match plan.mode {
+            Mode::Bandwidth => report::row(plan.size, outcome, self.unit),
+            Mode::Latency => report::latency_row(plan.size, outcome),
+        };
+        self.console.table(&row)?;
         self.console.table(&report::footer(outcome))?;
         outcome.notes.iter().for_each(|note| self.console.note(note));
         if outcome.interrupted {
@@ -201,6 +205,7 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
     use crate::net::NetCounters;
+    use crate::outcome::Details;
 
     fn outcome(verification: Verification, interrupted: bool) -> Outcome {
         Outcome {
@@ -214,6 +219,7 @@ mod tests {
             mtu: 4096,
             interrupted,
             notes: Vec::new(),
+            details: Details::default(),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::network::NetworkArgs;
 pub use link::LinkArgs;
 
-use crate::plan::{Device, Faults, Length, Op, Plan, Threads};
+use crate::plan::{Device, Faults, LATENCY_ITERATIONS, Length, Mode, Op, Plan, Threads};
 use crate::report::Unit;
 use crate::units::{self, Cores, Probability};
 
@@ -104,10 +104,13 @@ pub struct BandwidthArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Traffic")]
 pub struct TrafficArgs {
-    /// Message size in bytes, up to 1G (K, M, G = 1024, 1024^2, 1024^3) [default: 64K; atomics: 8]
+    /// Latency instead of bandwidth: one message at a time; write and send take half of a round trip, like perftest
+    #[arg(long)]
+    pub lat: bool,
+    /// Message size in bytes, up to 1G (K, M, G = 1024, 1024^2, 1024^3) [default: 64K; with --lat: 2; atomics: 8]
     #[arg(short, long, value_name = "BYTES", value_parser = units::parse_size)]
     pub size: Option<u64>,
-    /// Messages per queue pair [default: 5000]
+    /// Messages per queue pair [default: 5000; with --lat: 1000]
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_iterations)]
     pub iters: Option<NonZeroU64>,
     /// Run for so many seconds instead of a number of messages
@@ -225,8 +228,12 @@ impl BandwidthArgs {
                     .to_owned(),
             );
         }
+        let limit = match plan.mode {
+            Mode::Bandwidth => "the messages of a queue pair",
+            Mode::Latency => "what a latency test uses",
+        };
         let cuts = [
-            ("--tx-depth", self.traffic.tx_depth, plan.tx_depth, "the messages of a queue pair"),
+            ("--tx-depth", self.traffic.tx_depth, plan.tx_depth, limit),
             ("--rx-depth", self.traffic.rx_depth, plan.rx_depth, "the messages of a queue pair"),
             ("--cq-mod", self.traffic.cq_mod, plan.cq_mod, "the depth of the send queue"),
         ];
@@ -244,13 +251,16 @@ impl BandwidthArgs {
         let length = match (traffic.duration, traffic.iters) {
             (Some(time), _) => Length::Duration(time),
             (None, Some(n)) => Length::Iterations(n),
+            (None, None) if traffic.lat => Length::Iterations(LATENCY_ITERATIONS),
             (None, None) => default.length,
         };
+        let mode = if traffic.lat { Mode::Latency } else { Mode::Bandwidth };
         let network = fabric.network.network()?;
         Ok(Plan {
             op,
+            mode,
             device,
-            size: traffic.size.unwrap_or(op.default_size()),
+            size: traffic.size.unwrap_or(op.default_size(mode)),
             length,
             qps: traffic.qp,
             tx_depth: traffic.tx_depth.unwrap_or(default.tx_depth),
@@ -352,6 +362,7 @@ mod tests {
         let probability = |value| Probability::new(value).unwrap();
         let expected = Plan {
             op: Op::Write,
+            mode: Mode::Bandwidth,
             device: Device::Loop,
             size: 1 << 20,
             length: Length::Iterations(NonZeroU64::new(7).unwrap()),

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::measure;
 use crate::net::NetCounters;
 use crate::outcome::Outcome;
-use crate::plan::{Device, Plan};
+use crate::plan::{Device, Mode, Plan, Trigger};
 use crate::stats::LatencySummary;
 
 const TOOL: &str = "dcp-bench";
@@ -17,6 +17,12 @@ struct Report<'a> {
     version: &'a str,
     op: &'a str,
     mode: &'a str,
+    /// What the latencies are, with `mode` "lat".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lat_is: Option<&'a str>,
+    /// How a side sees that a message has come, with `mode` "lat".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lat_trigger: Option<&'a str>,
     device: String,
     /// Which of two processes this is; only there when there are two.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,11 +108,15 @@ struct ErrorBody<'a> {
 /// The object of a run that has results, with all that the user was told.
 pub fn results(plan: &Plan, outcome: &Outcome, notes: &[String]) -> String {
     let has_switch = plan.device == Device::Loop;
+    // The MTU may have been found out only when the two were connected.
+    let trigger = Plan { mtu: outcome.mtu, ..plan.clone() }.trigger();
     render(&Report {
         tool: TOOL,
         version: env!("CARGO_PKG_VERSION"),
         op: plan.op.name(),
-        mode: "bw",
+        mode: plan.mode.name(),
+        lat_is: trigger.map(|it| if it.is_halved() { "half_round_trip" } else { "round_trip" }),
+        lat_trigger: trigger.map(Trigger::name),
         device: plan.device.name(),
         role: plan.device.role(),
         threads: plan.threads.name(),
@@ -153,14 +163,15 @@ pub fn error(failure: &Failure) -> String {
 
 fn row(plan: &Plan, outcome: &Outcome) -> Row {
     let throughput = outcome.throughput();
+    let rated = plan.mode == Mode::Bandwidth;
     Row {
         size_bytes: plan.size,
         iterations: outcome.iterations,
         seconds: throughput.seconds(),
-        bw_average_gbps: Some(throughput.gbps()),
-        bw_peak_gbps: outcome.peak_bytes_per_second.map(measure::gbps),
-        msg_rate_mpps: Some(throughput.mpps()),
-        lat_us: None,
+        bw_average_gbps: rated.then(|| throughput.gbps()),
+        bw_peak_gbps: outcome.peak_bytes_per_second.filter(|_| rated).map(measure::gbps),
+        msg_rate_mpps: rated.then(|| throughput.mpps()),
+        lat_us: outcome.details.latency,
         verified: outcome.verification.verified(),
         net: outcome.net,
         cpu: Cpu {
@@ -188,7 +199,7 @@ mod tests {
 
     use super::*;
     use crate::failure::Status;
-    use crate::outcome::Verification;
+    use crate::outcome::{Details, Verification};
 
     /// The object that the contract of the program shows, with this run's values, and what it takes to repeat the run.
     const GOLDEN: &str = r#"{"tool":"dcp-bench","version":"VERSION","op":"write","mode":"bw","device":"loop",
@@ -220,6 +231,7 @@ mod tests {
             mtu: 4096,
             interrupted: false,
             notes: Vec::new(),
+            details: Details::default(),
         }
     }
 
@@ -250,6 +262,28 @@ mod tests {
         let keys =
             |text: &str| -> Vec<String> { text.split('"').skip(1).step_by(2).map(str::to_owned).collect() };
         assert_eq!(keys(&results(&plan(), &outcome(), &notes())), keys(&golden()));
+    }
+
+    #[test]
+    fn latencies_come_without_rates() {
+        let mut latencies = crate::stats::Latencies::default();
+        (1..=1000).for_each(|micros| latencies.record(micros * 1000));
+        let details = Details { latency: latencies.summary() };
+        let plan = Plan { mode: Mode::Latency, size: 2, ..plan() };
+        let json = parse(&results(&plan, &Outcome { details, ..outcome() }, &notes()));
+        assert_eq!(
+            (&json["mode"], &json["lat_is"], &json["lat_trigger"]),
+            (&"lat".into(), &"half_round_trip".into(), &"last_byte".into())
+        );
+        let row = &json["results"][0];
+        for rate in ["bw_average_gbps", "bw_peak_gbps", "msg_rate_mpps"] {
+            assert!(row[rate].is_null(), "{rate}");
+        }
+        let lat = &row["lat_us"];
+        for (key, value) in [("min", 1.0), ("p50", 500.0), ("avg", 500.5), ("p90", 900.0), ("max", 1000.0)] {
+            let found = lat[key].as_f64().unwrap();
+            assert!((found - value).abs() < value / 1000.0, "{key} is {found}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) fn run(plan: &Plan, stage: &mut Stage<'_>) -> Result<Outcome, Failure
     (stage.banner)(&host.plan)?;
     let parts = SenderParts {
         worker,
-        cq: host.cq,
+        cq: host.cqs.send,
         number: 1,
         qps: host.qps.clone(),
         content: Content::new(&host.plan, host.layout, 1),

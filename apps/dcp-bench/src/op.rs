@@ -3,6 +3,8 @@
 use dcp::core::{Access, Remote, SendOp};
 use dcp::wire::ImmData;
 
+use crate::plan::Mode;
+
 /// Bytes that an atomic works on.
 pub const ATOMIC_BYTES: u64 = 8;
 
@@ -57,8 +59,12 @@ impl Op {
     }
 
     /// Message size when none is asked for, in bytes.
-    pub const fn default_size(self) -> u64 {
-        if self.is_atomic() { ATOMIC_BYTES } else { 64 << 10 }
+    pub const fn default_size(self, mode: Mode) -> u64 {
+        match mode {
+            _ if self.is_atomic() => ATOMIC_BYTES,
+            Mode::Bandwidth => 64 << 10,
+            Mode::Latency => 2,
+        }
     }
 
     /// Whether the peer changes 8 bytes of its memory and says what they were.

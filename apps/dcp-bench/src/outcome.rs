@@ -2,6 +2,7 @@
 
 use crate::measure::Throughput;
 use crate::net::NetCounters;
+use crate::stats::LatencySummary;
 
 /// Result of comparing the destination buffers with the pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,6 +32,13 @@ impl Verification {
     }
 }
 
+/// What only some runs measure.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Details {
+    /// Latencies.
+    pub latency: Option<LatencySummary>,
+}
+
 /// What one row of a run brought, complete or interrupted.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
@@ -54,6 +62,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// Remarks for the user, one sentence each.
     pub notes: Vec<String>,
+    /// What only some runs measure.
+    pub details: Details,
 }
 
 impl Outcome {
@@ -91,6 +101,7 @@ mod tests {
             mtu: 4096,
             interrupted: false,
             notes: Vec::new(),
+            details: Details::default(),
         };
         assert_eq!(outcome.ns_per_packet(), Some(2500.0));
         assert_eq!(outcome.gbps_per_core(), Some(13.1072));

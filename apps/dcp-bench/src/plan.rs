@@ -93,6 +93,25 @@ pub enum Side {
     },
 }
 
+/// What a run measures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// How much goes through.
+    Bandwidth,
+    /// How long one message takes, with nothing else under way.
+    Latency,
+}
+
+impl Mode {
+    /// Name in the JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "bw",
+            Self::Latency => "lat",
+        }
+    }
+}
+
 /// How long a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Length {
@@ -136,6 +155,46 @@ pub struct Faults {
     pub corrupt: Probability,
 }
 
+/// How a side of a latency test sees that a message has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trigger {
+    /// By its last byte in memory, as perftest does.
+    LastByte,
+    /// By the completion of a receive that its immediate data takes.
+    Immediate,
+    /// By the completion of the receive that it fills.
+    Receive,
+    /// By its own completion, which comes with the answer.
+    Completion,
+}
+
+impl Trigger {
+    /// Name in the JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LastByte => "last_byte",
+            Self::Immediate => "immediate",
+            Self::Receive => "receive",
+            Self::Completion => "completion",
+        }
+    }
+
+    /// Whether latencies are halves of round trips.
+    pub const fn is_halved(self) -> bool {
+        !matches!(self, Self::Completion)
+    }
+
+    /// What is measured, for people.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::LastByte => "half a round trip; a message is answered when its last byte is seen",
+            Self::Immediate => "half a round trip; a message is answered when its immediate data is received",
+            Self::Receive => "half a round trip; a message is answered when it is received",
+            Self::Completion => "a full round trip, from the post to the completion",
+        }
+    }
+}
+
 /// What a run is to do.
 ///
 /// The values of a plan that came from [`Plan::checked`] lie in the ranges given here.
@@ -143,6 +202,8 @@ pub struct Faults {
 pub struct Plan {
     /// Operation under test.
     pub op: Op,
+    /// What is measured.
+    pub mode: Mode,
     /// What the hosts are joined by.
     pub device: Device,
     /// Message size in bytes: 0 … [`SIZE_MAX`].
@@ -199,6 +260,7 @@ impl Default for Plan {
     fn default() -> Self {
         Self {
             op: Op::Write,
+            mode: Mode::Bandwidth,
             device: Device::Loop,
             size: 64 << 10,
             length: Length::Iterations(DEFAULT_ITERATIONS),
@@ -227,8 +289,12 @@ impl Default for Plan {
     }
 }
 
+/// Messages of a ping-pong that may be unacknowledged: answers can be faster than acknowledgements.
+const RALLY_DEPTH: u32 = 8;
 const THRESHOLD_BYTES: u64 = 512 << 10;
 const CONTROL_BYTES: u64 = 64 << 10;
+/// Messages of a latency test when nothing else is asked for.
+pub const LATENCY_ITERATIONS: NonZeroU64 = NonZeroU64::new(1000).expect("not zero");
 const DEFAULT_ITERATIONS: NonZeroU64 = NonZeroU64::new(5000).expect("not zero");
 
 impl Plan {
@@ -250,6 +316,7 @@ impl Plan {
         in_range("--retry-cnt", u64::from(self.retry_cnt), 0, 7)?;
         in_range("--rnr-retry", u64::from(self.rnr_retry), 0, 7)?;
         self.check_atomic()?;
+        self.check_latency()?;
         self.check_cores()?;
         self.check_mtu()?;
         self.check_window()?;
@@ -262,6 +329,10 @@ impl Plan {
             self.check_total(n)?;
             let at_most = |depth: u32| u32::try_from(n.get()).map_or(depth, |n| n.min(depth));
             (self.tx_depth, self.rx_depth) = (at_most(self.tx_depth), at_most(self.rx_depth));
+        }
+        if self.mode == Mode::Latency {
+            self.tx_depth = self.tx_depth.min(if self.is_rally() { RALLY_DEPTH } else { 1 });
+            self.cq_mod = 1;
         }
         self.cq_mod = self.cq_mod.min(self.tx_depth);
         Ok(self)
@@ -282,6 +353,51 @@ impl Plan {
         match self.length {
             Length::Iterations(n) => Some(n.get() * self.total_qps()),
             Length::Duration(_) => None,
+        }
+    }
+
+    /// Whether the two sides send to each other in turns.
+    pub const fn is_rally(&self) -> bool {
+        matches!(self.mode, Mode::Latency) && !self.op.is_answered()
+    }
+
+    /// Whether both sides send messages.
+    pub const fn is_duplex(&self) -> bool {
+        self.is_rally()
+    }
+
+    /// Whether messages take receives, or would with another MTU.
+    pub const fn takes_receives(&self) -> bool {
+        self.op.takes_receives() || self.is_rally()
+    }
+
+    /// What answers a message of a latency test; `None` in others.
+    pub fn trigger(&self) -> Option<Trigger> {
+        if self.mode == Mode::Bandwidth {
+            return None;
+        }
+        Some(match self.op {
+            Op::Write if (1..=u64::from(self.mtu)).contains(&self.size) => Trigger::LastByte,
+            Op::Write | Op::WriteImm => Trigger::Immediate,
+            Op::Send | Op::SendImm => Trigger::Receive,
+            Op::Read | Op::Cas | Op::Faa => Trigger::Completion,
+        })
+    }
+
+    /// One message at a time, between two.
+    fn check_latency(&self) -> Result<(), Failure> {
+        if self.mode == Mode::Bandwidth {
+            return Ok(());
+        }
+        if self.device == Device::Null {
+            return Err(Failure::usage("null answers nothing, and --lat waits for answers"));
+        }
+        let alone = [("--qp", self.qps != 1), ("--hosts", self.hosts != 2)];
+        match alone.iter().find(|(_, used)| *used) {
+            None => Ok(()),
+            Some((option, _)) => Err(Failure::usage(format!(
+                "{option} is for bandwidth: --lat sends one message at a time from one client; leave it out"
+            ))),
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::congestion::Scheme;
 use crate::measure;
 use crate::outcome::{Outcome, Verification};
-use crate::plan::{Device, Plan};
+use crate::plan::{Device, Mode, Plan};
 
 const WIDTH: usize = 87;
 
@@ -37,7 +37,8 @@ impl Unit {
 /// What is going to run, and the heads of the columns.
 pub fn banner(plan: &Plan, unit: Unit) -> String {
     let rule = rule();
-    let title = format!("{} BW Test", plan.op.title());
+    let kind = if plan.mode == Mode::Latency { "Latency" } else { "BW" };
+    let title = format!("{} {kind} Test", plan.op.title());
     let mut text = format!("{rule}{title:^WIDTH$}", rule = rule);
     text.truncate(text.trim_end().len());
     text.push('\n');
@@ -48,6 +49,12 @@ pub fn banner(plan: &Plan, unit: Unit) -> String {
     for [(left, left_value), (right, right_value)] in pairs(plan) {
         line(&mut text, &format!(" {left:<15} : {left_value:<14} {right:<15} : {right_value}"));
     }
+    if let Some(trigger) = plan.trigger() {
+        line(&mut text, &format!(" {:<15} : {}", "Latency", trigger.sentence()));
+        text.push_str(&rule);
+        line(&mut text, &latency_line("#bytes", "#iterations", &LATENCY_HEADS.map(str::to_owned)));
+        return text;
+    }
     text.push_str(&rule);
     let (peak, average) = (format!("BW peak[{}]", unit.name()), format!("BW average[{}]", unit.name()));
     line(
@@ -55,6 +62,37 @@ pub fn banner(plan: &Plan, unit: Unit) -> String {
         &format!(" {:<10} {:<14} {peak:<18} {average:<21} MsgRate[Mpps]", "#bytes", "#iterations"),
     );
     text
+}
+
+const LATENCY_HEADS: [&str; 7] = [
+    "t_min[usec]",
+    "t_max[usec]",
+    "t_typical[usec]",
+    "t_avg[usec]",
+    "t_stdev[usec]",
+    "99% percentile[usec]",
+    "99.9% percentile[usec]",
+];
+
+/// A line of a latency table, with values under heads.
+fn latency_line(size: &str, iterations: &str, values: &[String; 7]) -> String {
+    let mut text = format!(" {size:<10} {iterations:<14}");
+    for (head, value) in LATENCY_HEADS.iter().zip(values) {
+        write!(text, " {value:<width$}", width = head.len() + 1).expect("a String takes any text");
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// The row of a latency test; a side that answers measures nothing.
+pub fn latency_row(size: u64, outcome: &Outcome) -> String {
+    let values = match outcome.details.latency {
+        Some(lat) => {
+            [lat.min, lat.max, lat.p50, lat.avg, lat.stdev, lat.p99, lat.p999].map(|us| format!("{us:.2}"))
+        }
+        None => LATENCY_HEADS.map(|_| "-".to_owned()),
+    };
+    latency_line(&size.to_string(), &outcome.iterations.to_string(), &values) + "\n"
 }
 
 /// What there is to know of a run, two to a line.
@@ -122,6 +160,7 @@ fn line(text: &mut String, content: &str) {
 mod tests {
     use super::*;
     use crate::net::NetCounters;
+    use crate::outcome::Details;
 
     fn outcome() -> Outcome {
         Outcome {
@@ -135,6 +174,7 @@ mod tests {
             mtu: 4096,
             interrupted: false,
             notes: Vec::new(),
+            details: Details::default(),
         }
     }
 
@@ -165,6 +205,24 @@ mod tests {
         ] {
             assert_eq!(heads.find(head), row.find(value), "{head}");
         }
+    }
+
+    #[test]
+    fn latencies_stand_under_perftests_heads() {
+        let mut latencies = crate::stats::Latencies::default();
+        [1000, 1400, 1800].into_iter().for_each(|ns| latencies.record(ns));
+        let measured =
+            Outcome { details: Details { latency: latencies.summary() }, iterations: 3, ..outcome() };
+        let plan = Plan { mode: Mode::Latency, size: 2, ..Plan::default() };
+        let banner = banner(&plan, Unit::Mebibytes);
+        assert!(banner.contains("RDMA_Write Latency Test\n") && banner.contains("last byte is seen"));
+        let heads = banner.lines().last().unwrap();
+        let row = latency_row(2, &measured);
+        assert_eq!(fields(&row), ["2", "3", "1.00", "1.80", "1.40", "1.40", "0.33", "1.80", "1.80"]);
+        for (head, value) in [("t_min[usec]", "1.00"), ("t_max[usec]", "1.80"), ("t_stdev[usec]", "0.33")] {
+            assert_eq!(heads.find(head), row.find(value), "{head}");
+        }
+        assert_eq!(fields(&latency_row(2, &outcome()))[2..], ["-"; 7]);
     }
 
     #[test]

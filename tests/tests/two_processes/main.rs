@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod endings;
+mod latency;
 mod operations;
 mod pair;
 mod refusals;

@@ -16,7 +16,7 @@ use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Plan, Threads};
 use crate::progress::Progress;
-use crate::traffic::{Next, Receiver, Sender, Tally};
+use crate::traffic::{Client, Next, Server, Tally};
 
 /// Rounds between two looks at clock, signals and progress.
 const ROUNDS_PER_TICK: u32 = 64;
@@ -29,7 +29,7 @@ pub(super) fn run(
     interrupted: &AtomicBool,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
-    let start_ns = fabric.server.worker.now().ns();
+    let start_ns = fabric.server.worker().now().ns();
     let mut tally = Tally::new(plan, interrupted, progress, start_ns);
     let cores = cores_for(plan);
     if let ([core], false) = (&cores[..], plan.cores.is_empty()) {
@@ -39,18 +39,21 @@ pub(super) fn run(
         0 | 1 => run_inline(&mut fabric, &mut tally),
         _ => run_split(eal, &mut fabric, &cores, &mut tally),
     };
-    let end_ns = fabric.server.worker.now().ns();
+    let end_ns = fabric.server.worker().now().ns();
     let net = net_counters(&fabric.clients, &fabric.network, &fabric.server);
     fabric.notes.extend(network::finish_capture(&mut fabric.network, plan));
     driven.map_err(|failure| explained(failure, plan, net))?;
     let done = completed(&fabric.clients);
     let threads = u32::try_from(cores.len().max(1)).unwrap_or(u32::MAX);
     let mut outcome = Outcome { net, ..tally.outcome(plan, end_ns, done, threads) };
-    let clock = *fabric.server.worker.clock();
+    let clock = *fabric.server.worker().clock();
     // A user who stops waits for the comparison of a small run, and not for that of a large one.
     let enough = || interrupted.load(Ordering::Relaxed) && clock.now_ns() >= end_ns + COMPARED_NS;
     outcome.verification = verify(&mut fabric, done, &enough)?;
     outcome.interrupted |= interrupted.load(Ordering::Relaxed);
+    if let [client] = &fabric.clients[..] {
+        outcome.details = client.details();
+    }
     outcome.notes = std::mem::take(&mut fabric.notes);
     if done > 0 && outcome.verification == Verification::NotChecked {
         outcome.notes.push("the data was not compared to its end".to_owned());
@@ -69,8 +72,8 @@ fn cores_for(plan: &Plan) -> Vec<usize> {
     }
 }
 
-fn completed(clients: &[Sender<'_>]) -> u64 {
-    clients.iter().map(Sender::completed).sum()
+fn completed(clients: &[Client<'_>]) -> u64 {
+    clients.iter().map(Client::completed).sum()
 }
 
 /// Time for the comparison once the user has stopped the run, in nanoseconds.
@@ -84,7 +87,8 @@ fn verify(fabric: &mut Fabric<'_>, done: u64, enough: &impl Fn() -> bool) -> Res
     for (client, number) in fabric.clients.iter_mut().zip(1..) {
         let counts = client.counts();
         let received = fabric.server.check_counts(number, &counts, true);
-        let verification = received.and(|| client.verify(enough));
+        let verification =
+            received.and(|| client.verify(enough)).and(|| fabric.server.verify_inbox(&counts, enough));
         if verification != Verification::Passed {
             return Ok(verification);
         }
@@ -93,7 +97,7 @@ fn verify(fabric: &mut Fabric<'_>, done: u64, enough: &impl Fn() -> bool) -> Res
 }
 
 /// What endpoints and switches counted.
-fn net_counters(clients: &[Sender<'_>], network: &Network, server: &Receiver) -> NetCounters {
+fn net_counters(clients: &[Client<'_>], network: &Network, server: &Server<'_>) -> NetCounters {
     let totals = network.totals();
     let ho_lost = totals.egress.ho_lost();
     let mut net = NetCounters {
@@ -102,8 +106,8 @@ fn net_counters(clients: &[Sender<'_>], network: &Network, server: &Receiver) ->
         dropped: totals.ingress.drops.total() + totals.egress.drops.total() - ho_lost,
         ..NetCounters::default()
     };
-    net.add(&NetCounters::of(&server.worker));
-    clients.iter().for_each(|client| net.add(&NetCounters::of(&client.worker)));
+    net.add(&NetCounters::of(server.worker()));
+    clients.iter().for_each(|client| net.add(&NetCounters::of(client.worker())));
     net
 }
 
@@ -120,7 +124,7 @@ fn explained(failure: Failure, plan: &Plan, net: NetCounters) -> Failure {
 fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Failure> {
     let Fabric { clients, network, server, .. } = fabric;
     let mut rounds = 0u32;
-    while !clients.iter().all(Sender::is_done) {
+    while !clients.iter().all(Client::is_done) {
         for client in clients.iter_mut() {
             client.poll()?;
         }
@@ -128,9 +132,9 @@ fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Fail
         poll_server(server, clients.len())?;
         rounds = rounds.wrapping_add(1);
         if rounds.is_multiple_of(ROUNDS_PER_TICK) {
-            match tally.tick(server.worker.now().ns(), completed(clients)) {
+            match tally.tick(server.worker().now().ns(), completed(clients)) {
                 Next::GoOn => {}
-                Next::Finish => clients.iter_mut().for_each(Sender::stop),
+                Next::Finish => clients.iter_mut().for_each(Client::stop),
                 Next::Leave => return Ok(()),
             }
         }
@@ -139,7 +143,7 @@ fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Fail
 }
 
 /// The server hears all clients, so it may take as many bursts as they sent.
-fn poll_server(server: &mut Receiver, bursts: usize) -> Result<(), Failure> {
+fn poll_server(server: &mut Server<'_>, bursts: usize) -> Result<(), Failure> {
     for _ in 0..bursts {
         if server.poll()? < MbufBatch::CAPACITY {
             break;
@@ -178,7 +182,7 @@ fn run_split(
     tally: &mut Tally<'_>,
 ) -> Result<(), Failure> {
     let Fabric { clients, network, server, .. } = fabric;
-    let clock = *server.worker.clock();
+    let clock = *server.worker().clock();
     let signals = &Signals::default();
     std::thread::scope(|scope| {
         let _ends = EndsRun(signals);
@@ -249,9 +253,9 @@ fn on_core(
     body()
 }
 
-fn run_clients(clients: &mut [Sender<'_>], signals: &Signals) -> Result<(), Failure> {
+fn run_clients(clients: &mut [Client<'_>], signals: &Signals) -> Result<(), Failure> {
     let mut rounds = 0u32;
-    while !clients.iter().all(Sender::is_done) {
+    while !clients.iter().all(Client::is_done) {
         for client in clients.iter_mut() {
             client.poll()?;
         }
@@ -259,7 +263,7 @@ fn run_clients(clients: &mut [Sender<'_>], signals: &Signals) -> Result<(), Fail
         if rounds.is_multiple_of(ROUNDS_PER_TICK) {
             signals.completed.store(completed(clients), Ordering::Relaxed);
             if signals.stop.load(Ordering::Relaxed) {
-                clients.iter_mut().for_each(Sender::stop);
+                clients.iter_mut().for_each(Client::stop);
             }
             if signals.leave.load(Ordering::Relaxed) {
                 return Ok(());

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dcp::core::{CqId, Endpoint, EndpointConfig, Mixer, PdId, Peer, QpConfig, QpId};
+use dcp::core::{Endpoint, EndpointConfig, Mixer, PdId, Peer, QpConfig, QpId};
 use dcp::dpdk::{Clock, Eal, Pool, PoolConfig, QueuePair};
 use dcp::wire::{Ipv4Addr, MacAddr, Msn, PKey, RegionKey, Ssn};
 use dcp::{Worker, WorkerConfig};
@@ -12,7 +12,8 @@ use super::network;
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::traffic::{
-    Content, Layout, Receiver, Sender, SenderParts, add_memory, check_memory, qp_config, server_qp_config,
+    Client, Content, Cqs, Layout, Rally, RallyParts, Receiver, Role, Sender, SenderParts, Server, add_memory,
+    check_memory, qp_config,
 };
 
 /// Header and payload mbufs of one host.
@@ -59,9 +60,9 @@ impl Pools {
 
 /// Everything that one run drives.
 pub(super) struct Fabric<'a> {
-    pub(super) clients: Vec<Sender<'a>>,
+    pub(super) clients: Vec<Client<'a>>,
     pub(super) network: Network,
-    pub(super) server: Receiver,
+    pub(super) server: Server<'a>,
     pub(super) notes: Vec<String>,
 }
 
@@ -69,7 +70,7 @@ pub(super) struct Fabric<'a> {
 struct Host {
     worker: Worker,
     pd: PdId,
-    cq: CqId,
+    cqs: Cqs,
     number: u32,
 }
 
@@ -97,12 +98,20 @@ impl<'a> Fabric<'a> {
                 layout.depth
             ));
         }
-        let mut served = Served { host: hosts.remove(0), lanes: Vec::new() };
-        let clients = hosts
-            .into_iter()
-            .map(|host| connect_client(host, &mut served, layout, plan, interrupted))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { clients, network, server: served.receiver(plan)?, notes })
+        let server = hosts.remove(0);
+        let (clients, server) = match (plan.is_rally(), hosts.pop_if(|_| plan.is_rally())) {
+            (true, Some(client)) => {
+                let (client, server) = rally(client, server, layout, plan, interrupted)?;
+                (vec![client], server)
+            }
+            _ => {
+                let mut served = Served { host: server, lanes: Vec::new() };
+                let connect = |host| connect_client(host, &mut served, layout, plan, interrupted);
+                let clients = hosts.into_iter().map(connect).collect::<Result<_, _>>()?;
+                (clients, Server::Receiver(served.receiver(plan)?))
+            }
+        };
+        Ok(Self { clients, network, server, notes })
     }
 }
 
@@ -122,15 +131,11 @@ fn make_host(
     let service_port = config.service_port;
     let mut endpoint = Endpoint::new(config);
     let pd = endpoint.create_pd();
-    // Every outstanding message can complete between two polls.
-    let (depth, option) = match number {
-        0 if !plan.op.takes_receives() => (1, ""),
-        0 => (plan.total_qps() * u64::from(plan.rx_depth), "--qp times --rx-depth"),
-        _ => (u64::from(plan.qps) * u64::from(plan.tx_depth), "--qp times --tx-depth"),
+    let (role, qps) = match number {
+        0 => (Role::Server, plan.total_qps()),
+        _ => (Role::Client, u64::from(plan.qps)),
     };
-    let cq = endpoint
-        .create_cq(usize::try_from(depth).unwrap_or(usize::MAX))
-        .map_err(|error| Failure::usage(format!("{option}: {error}")))?;
+    let cqs = Cqs::create(&mut endpoint, plan, role, qps)?;
     let worker = Worker::new(WorkerConfig {
         endpoint,
         queues,
@@ -140,7 +145,7 @@ fn make_host(
         service_port,
         segments_max: 1,
     });
-    Ok(Host { worker, pd, cq, number })
+    Ok(Host { worker, pd, cqs, number })
 }
 
 fn host_ip(number: u32) -> Ipv4Addr {
@@ -160,7 +165,7 @@ struct Served {
 
 impl Served {
     fn receiver(self, plan: &Plan) -> Result<Receiver, Failure> {
-        let mut receiver = Receiver::new(self.host.worker, self.host.cq, plan);
+        let mut receiver = Receiver::new(self.host.worker, self.host.cqs.recv, plan);
         for (qp, whose, content, lkey) in self.lanes {
             receiver.add(qp, whose, content, lkey)?;
         }
@@ -175,7 +180,7 @@ fn connect_client<'a>(
     layout: Layout,
     plan: &Plan,
     interrupted: &'a AtomicBool,
-) -> Result<Sender<'a>, Failure> {
+) -> Result<Client<'a>, Failure> {
     let server = &mut served.host;
     let content = Content::new(plan, layout, host.number);
     let memory = add_memory(&mut host.worker, host.pd, layout, plan.op.client_access(), interrupted)?;
@@ -183,21 +188,18 @@ fn connect_client<'a>(
     if !content.prepare_server(&target.region, &|| interrupted.load(Ordering::Relaxed)) {
         return Err(Failure::interrupted());
     }
-    let config = qp_config(plan, layout, host.pd, host.cq);
-    let server_config = server_qp_config(plan, layout, server.pd, server.cq);
+    let config = qp_config(plan, layout, host.pd, host.cqs, Role::Client);
+    let server_config = qp_config(plan, layout, server.pd, server.cqs, Role::Server);
     let mut qps = Vec::with_capacity(plan.qps as usize);
     for index in 0..plan.qps {
         let pkey = connection_key(plan.seed, host.number, index);
-        let local = create_qp(&mut host, config)?;
-        let remote = create_qp(server, server_config)?;
-        connect(&mut host, local, server, remote, pkey)?;
-        connect(server, remote, &host, local, pkey)?;
+        let (local, remote) = join((&mut host, config), (server, server_config), pkey)?;
         served.lanes.push((remote, (host.number, index as usize), content, target.keys.lkey));
         qps.push(local);
     }
     let parts = SenderParts {
         worker: host.worker,
-        cq: host.cq,
+        cq: host.cqs.send,
         number: host.number,
         qps,
         memory,
@@ -205,7 +207,56 @@ fn connect_client<'a>(
         server: Some(target.region),
         content,
     };
-    Sender::new(parts, plan, interrupted)
+    Sender::new(parts, plan, interrupted).map(Client::Sender)
+}
+
+/// A client and the server of a ping-pong.
+fn rally<'a>(
+    client: Host,
+    server: Host,
+    layout: Layout,
+    plan: &Plan,
+    interrupted: &'a AtomicBool,
+) -> Result<(Client<'a>, Server<'a>), Failure> {
+    let number = client.number;
+    let mut hosts = [client, server];
+    let mut memories = Vec::with_capacity(2);
+    for host in &mut hosts {
+        let mut add = |access| add_memory(&mut host.worker, host.pd, layout, access, interrupted);
+        memories.push((add(plan.op.client_access())?, add(plan.op.server_access())?));
+    }
+    let [mut client, mut server] = hosts;
+    let config = |host: &Host, role| qp_config(plan, layout, host.pd, host.cqs, role);
+    let (ours, theirs) = (config(&client, Role::Client), config(&server, Role::Server));
+    let pkey = connection_key(plan.seed, number, 0);
+    let qps = join((&mut client, ours), (&mut server, theirs), pkey)?;
+    let [(ping, pong_to), (pong, ping_to)] = <[_; 2]>::try_from(memories).expect("one for each host");
+    let (client_rkey, server_rkey) = (ping_to.keys.rkey, pong_to.keys.rkey);
+    let side = |host: Host, role, qp, outbox, inbox, rkey| {
+        let Host { worker, cqs, .. } = host;
+        Rally::new(
+            RallyParts { worker, cqs, role, number, qp, outbox, inbox, rkey },
+            plan,
+            layout,
+            interrupted,
+        )
+    };
+    let client = side(client, Role::Client, qps.0, ping, pong_to, client_rkey)?;
+    let server = side(server, Role::Server, qps.1, pong, ping_to, server_rkey)?;
+    Ok((Client::Rally(client), Server::Rally(server)))
+}
+
+/// A connected queue pair at each of two hosts.
+fn join(
+    (host, config): (&mut Host, QpConfig),
+    (peer, peer_config): (&mut Host, QpConfig),
+    pkey: PKey,
+) -> Result<(QpId, QpId), Failure> {
+    let local = create_qp(host, config)?;
+    let remote = create_qp(peer, peer_config)?;
+    connect(host, local, peer, remote, pkey)?;
+    connect(peer, remote, host, local, pkey)?;
+    Ok((local, remote))
 }
 
 /// Any key will do inside one process, where no stale peer can be.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use dcp::Worker;
 use dcp::connect::{Agreement, Control, Patience, random_key};
 use dcp::core::Status;
+use dcp::wire::RegionKey;
 
 use super::host::Host;
 use super::options::Extras;
@@ -19,7 +20,7 @@ use crate::hint;
 use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Link, Plan};
-use crate::traffic::{Content, Count, Next, Sender, SenderParts, Tally};
+use crate::traffic::{Client, Content, Count, Next, Rally, Role, Sender, SenderParts, Tally};
 
 /// Number of the client; there is one.
 pub(super) const CLIENT: u32 = 1;
@@ -75,14 +76,12 @@ fn transfer(
     let Some(mr) = agreement.peer.mrs.first() else {
         return Err(Failure::environment("the server offers no memory"));
     };
-    // What is left of it goes last.
-    let Host { plan, layout, clock, cq, qps, memory, .. } = own;
-    let content = Content::new(&plan, layout, CLIENT);
-    let parts = SenderParts { worker, cq, number: CLIENT, qps, memory, rkey: mr.rkey, server: None, content };
     let interrupted = stage.interrupted;
-    let sender = Sender::new(parts, &plan, interrupted)?;
+    let client = make_client(&own, worker, mr.rkey, interrupted)?;
+    // What is left of it goes last.
+    let Host { plan, clock, .. } = own;
     let tally = Tally::new(&plan, interrupted, stage.progress, clock.now_ns());
-    let mut run = Run { sender, session, interrupted, checking: None, mismatch: None, stopped_ns: None };
+    let mut run = Run { client, session, interrupted, checking: None, mismatch: None, stopped_ns: None };
     match run.drive(tally, &plan) {
         Ok(outcome) => {
             run.session.close();
@@ -90,10 +89,35 @@ fn transfer(
         }
         Err(failure) => {
             run.session.tell_failure(&failure);
-            let failure = failure.with_net(NetCounters::of_one_side(&run.sender.worker));
+            let failure = failure.with_net(NetCounters::of_one_side(run.client.worker()));
             Err(explained(failure, &plan))
         }
     }
+}
+
+/// The side that measures.
+fn make_client<'a>(
+    own: &Host,
+    worker: Worker,
+    rkey: RegionKey,
+    interrupted: &'a AtomicBool,
+) -> Result<Client<'a>, Failure> {
+    let (plan, layout) = (&own.plan, own.layout);
+    if plan.is_rally() {
+        let parts = own.rally_parts(worker, Role::Client, rkey);
+        return Rally::new(parts, plan, layout, interrupted).map(Client::Rally);
+    }
+    let parts = SenderParts {
+        worker,
+        cq: own.cqs.send,
+        number: CLIENT,
+        qps: own.qps.clone(),
+        memory: own.memory.share(),
+        rkey,
+        server: None,
+        content: Content::new(plan, layout, CLIENT),
+    };
+    Sender::new(parts, plan, interrupted).map(Client::Sender)
 }
 
 /// A failure with its likely cause, where that is not known yet.
@@ -104,7 +128,7 @@ fn explained(failure: Failure, plan: &Plan) -> Failure {
 
 /// A run under way.
 struct Run<'a> {
-    sender: Sender<'a>,
+    client: Client<'a>,
     session: Session,
     interrupted: &'a AtomicBool,
     /// What the server compares while the run goes on.
@@ -118,14 +142,14 @@ struct Run<'a> {
 impl Run<'_> {
     fn drive(&mut self, mut tally: Tally<'_>, plan: &Plan) -> Result<Outcome, Failure> {
         let mut rounds = 0u32;
-        while !self.sender.is_done() {
-            self.sender.poll()?;
+        while !self.client.is_done() {
+            self.client.poll()?;
             rounds = rounds.wrapping_add(1);
             if rounds.is_multiple_of(ROUNDS_PER_TICK) && !self.tick(&mut tally)? {
                 break;
             }
         }
-        let (end_ns, completed) = (self.sender.worker.now().ns(), self.sender.completed());
+        let (end_ns, completed) = (self.client.worker().now().ns(), self.client.completed());
         let mut verification = self.compare()?;
         if completed == 0 {
             verification = Verification::NotChecked;
@@ -138,25 +162,26 @@ impl Run<'_> {
         if completed > 0 && verification == Verification::NotChecked {
             outcome.notes.push("the data was not compared to its end".to_owned());
         }
-        outcome.net = NetCounters::of_one_side(&self.sender.worker);
+        outcome.net = NetCounters::of_one_side(self.client.worker());
         outcome.verification = verification;
+        outcome.details = self.client.details();
         outcome.interrupted |= interrupted;
         Ok(outcome)
     }
 
     /// A look at everything but the traffic. False: leave what is under way.
     fn tick(&mut self, tally: &mut Tally<'_>) -> Result<bool, Failure> {
-        let now_ns = self.sender.worker.now().ns();
-        match tally.tick(now_ns, self.sender.completed()) {
+        let now_ns = self.client.worker().now().ns();
+        match tally.tick(now_ns, self.client.completed()) {
             Next::GoOn => {}
-            Next::Finish => self.sender.stop(),
+            Next::Finish => self.client.stop(),
             Next::Leave => return Ok(false),
         }
         if let Some(word) = self.session.hear()? {
             self.take(word)?;
         }
-        if self.checking.is_none() && self.sender.has_unchecked() {
-            let counts = self.sender.counts();
+        if self.checking.is_none() && self.client.has_unchecked() {
+            let counts = self.client.counts();
             self.tell(&counts, Compare::More)?;
             self.checking = Some(counts);
         }
@@ -168,14 +193,14 @@ impl Run<'_> {
         match (word, self.checking.take()) {
             (Word::Stop, checking) => {
                 self.checking = checking;
-                self.stopped_ns = Some(self.sender.worker.now().ns());
-                self.sender.stop();
+                self.stopped_ns = Some(self.client.worker().now().ns());
+                self.client.stop();
             }
             (Word::Verdict(verdict), Some(counts)) => {
-                self.sender.free(&counts);
+                self.client.free(&counts);
                 if let Verification::Failed(mismatch) = verdict.into() {
                     self.mismatch.get_or_insert(mismatch);
-                    self.sender.stop();
+                    self.client.stop();
                 }
             }
             _ => return Err(self.session.nonsense()),
@@ -184,7 +209,7 @@ impl Run<'_> {
     }
 
     fn tell(&mut self, counts: &[Count], why: Compare) -> Result<(), Failure> {
-        let worker = &mut self.sender.worker;
+        let worker = self.client.worker_mut();
         let mut idle = || {
             worker.poll();
         };
@@ -194,13 +219,13 @@ impl Run<'_> {
     /// Lets both sides compare their memory, and tells the server what came of it.
     fn compare(&mut self) -> Result<Verification, Failure> {
         let stopped = self.interrupted.load(Ordering::Relaxed) || self.stopped_ns.is_some();
-        let counts = self.sender.counts();
+        let counts = self.client.counts();
         self.tell(&counts, if stopped { Compare::Stopped } else { Compare::Done })?;
-        let clock = *self.sender.worker.clock();
+        let clock = *self.client.worker().clock();
         let (start_ns, interrupted) = (clock.now_ns(), self.interrupted);
         let over = |limit_ns| clock.now_ns() - start_ns > limit_ns;
         let enough = || (stopped || interrupted.load(Ordering::Relaxed)) && over(COMPARED_STOPPED_NS);
-        let here = self.sender.verify(&enough);
+        let here = self.client.verify(&enough);
         let there = self.wait_for_verdict(&|| enough() || over(COMPARED_NS))?;
         let verdict = match self.mismatch.take() {
             Some(mismatch) => Verification::Failed(mismatch),
@@ -212,7 +237,7 @@ impl Run<'_> {
 
     fn wait_for_verdict(&mut self, enough: &dyn Fn() -> bool) -> Result<Verification, Failure> {
         loop {
-            let worker = &mut self.sender.worker;
+            let worker = self.client.worker_mut();
             let mut go_on = |_| {
                 worker.poll();
                 !enough()

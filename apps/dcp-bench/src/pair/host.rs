@@ -4,20 +4,21 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::connect::{Agreement, MrOffer, Offer};
-use dcp::core::{Access, CqId, Endpoint, EndpointConfig, Peer, QpConfig, QpId};
+use dcp::core::{Endpoint, EndpointConfig, Peer, QpConfig, QpId};
 use dcp::device::{
     DeviceConfig, DeviceError, DeviceUri, MemifRole, MtuChoice, NetDevice, WorkerQueues, eal_config,
 };
 use dcp::dpdk::{Clock, Eal, EalConfig, LcoreGuard, Pool, PoolConfig, pin, register_thread};
 use dcp::net::{NetStack, Resolution};
-use dcp::wire::{MacAddr, Msn, Qpn, Ssn};
+use dcp::wire::{MacAddr, Msn, Qpn, RegionKey, Ssn};
 use dcp::{Worker, WorkerConfig};
 use serde_json::Value;
 
+use super::client::CLIENT;
 use super::options::Extras;
 use crate::failure::Failure;
 use crate::plan::{Link, Plan, Side};
-use crate::traffic::{Layout, Memory, REGION_VA, add_memory, check_memory, qp_config, server_qp_config};
+use crate::traffic::{Cqs, Layout, Memory, REGION_VA, RallyParts, Role, add_memory, check_memory, qp_config};
 
 /// Mbufs of each kind: rings, bursts, and what DPDK keeps per thread.
 const MBUFS: u32 = 4095;
@@ -26,9 +27,11 @@ const LINK_NS: u64 = 10_000_000_000;
 
 /// A side before and while it is connected.
 pub(crate) struct Host {
-    pub(crate) cq: CqId,
+    pub(crate) cqs: Cqs,
     pub(crate) qps: Vec<QpId>,
     pub(crate) memory: Memory,
+    /// Where the other side's messages arrive, if this side sends some too: then `memory` is for those.
+    pub(crate) inbox: Option<Memory>,
     pub(crate) layout: Layout,
     pub(crate) clock: Clock,
     /// The plan with the MTU of the device.
@@ -68,26 +71,33 @@ impl Host {
         let plan = Plan { mtu: device.mtu(), ..plan.clone() };
         let clock = Clock::calibrate();
         let mut worker = make_worker(&eal, &mut device, &clock, link, &plan)?;
-        let is_server = link.side == Side::Server;
+        let role = if link.side == Side::Server { Role::Server } else { Role::Client };
         let layout = Layout::new(&plan);
-        check_memory(layout, 1)?;
+        check_memory(layout, 1 + u64::from(plan.is_duplex()))?;
         let pd = worker.endpoint_mut().create_pd();
-        let (depth, option) = match is_server {
-            false => (plan.tx_depth, "--tx-depth"),
-            true if plan.op.takes_receives() => (plan.rx_depth, "--rx-depth"),
-            true => (1, "--rx-depth"),
+        let cqs = Cqs::create(worker.endpoint_mut(), &plan, role, plan.qps.into())?;
+        let config = qp_config(&plan, layout, pd, cqs, role);
+        let (outgoing, incoming) = (plan.op.client_access(), plan.op.server_access());
+        let mut add = |access| add_memory(&mut worker, pd, layout, access, interrupted);
+        let (memory, inbox) = match role {
+            _ if plan.is_duplex() => (add(outgoing)?, Some(add(incoming)?)),
+            Role::Client => (add(outgoing)?, None),
+            Role::Server => (add(incoming)?, None),
         };
-        let cq = worker.endpoint_mut().create_cq(plan.qps as usize * depth as usize);
-        let cq = cq.map_err(|error| Failure::usage(format!("--qp times {option}: {error}")))?;
-        let (config, access): (_, Access) = if is_server {
-            (server_qp_config(&plan, layout, pd, cq), plan.op.server_access())
-        } else {
-            (qp_config(&plan, layout, pd, cq), plan.op.client_access())
-        };
-        let memory = add_memory(&mut worker, pd, layout, access, interrupted)?;
         let qps = make_qps(&mut worker, plan.qps, config)?;
-        let host =
-            Self { cq, qps, memory, layout, clock, plan, config, device, _registered: registered, _eal: eal };
+        let host = Self {
+            cqs,
+            qps,
+            memory,
+            inbox,
+            layout,
+            clock,
+            plan,
+            config,
+            device,
+            _registered: registered,
+            _eal: eal,
+        };
         Ok((host, worker))
     }
 
@@ -95,7 +105,7 @@ impl Host {
     pub(super) fn offer(&self, worker: &Worker, app: Value) -> Offer {
         let endpoint = worker.endpoint();
         let config = endpoint.config();
-        let mr = MrOffer { va: REGION_VA, len: self.layout.bytes() as u64, rkey: self.memory.keys.rkey };
+        let mr = MrOffer { va: REGION_VA, len: self.layout.bytes() as u64, rkey: self.offered().keys.rkey };
         Offer {
             qpn: endpoint.qpn(self.qps[0]),
             mac: config.mac,
@@ -112,6 +122,18 @@ impl Host {
             cc: self.plan.congestion.scheme.name().to_owned(),
             app,
         }
+    }
+
+    /// The memory that the other side uses.
+    fn offered(&self) -> &Memory {
+        self.inbox.as_ref().unwrap_or(&self.memory)
+    }
+
+    /// What a side of a ping-pong is made of. `rkey`: of the other side's inbox.
+    pub(super) fn rally_parts(&self, worker: Worker, role: Role, rkey: RegionKey) -> RallyParts {
+        let (cqs, qp, number) = (self.cqs, self.qps[0], CLIENT);
+        let (outbox, inbox) = (self.memory.share(), self.offered().share());
+        RallyParts { worker, cqs, role, number, qp, outbox, inbox, rkey }
     }
 
     /// Numbers of the queue pairs.

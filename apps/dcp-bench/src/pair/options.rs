@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::plan::{Length, Plan};
+use crate::plan::{Length, Mode, Plan};
 
 /// Version of what the two say to each other.
 const VERSION: u32 = 1;
@@ -84,6 +84,7 @@ fn options(plan: &Plan) -> Vec<(String, Value)> {
     };
     let mut options = vec![
         ("the operation", json!(plan.op.name())),
+        ("--lat", json!(plan.mode == Mode::Latency)),
         ("--size", json!(plan.size)),
         ("--duration", seconds),
         ("--iters", iterations),
@@ -136,6 +137,7 @@ mod tests {
                 Plan { op: Op::Send, ..base.clone() },
                 "the operation is send at the client and write at the server",
             ),
+            (Plan { mode: Mode::Latency, ..base.clone() }, "--lat is on at the client and off at the server"),
             (Plan { size: 1, ..base.clone() }, "--size is 1 at the client and 65536 at the server"),
             (Plan { length: n, ..base.clone() }, "--iters is 7 at the client and 5000 at the server"),
             (

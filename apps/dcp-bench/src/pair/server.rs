@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dcp::Worker;
 use dcp::connect::{Agreement, ConnectError, Control, Listener, Patience};
 use dcp::dpdk::{Region, clock};
 
@@ -19,7 +20,7 @@ use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Link, Plan};
 use crate::progress::Progress;
-use crate::traffic::{Content, Count, Receiver, Tally};
+use crate::traffic::{Content, Count, Rally, Receiver, Role, Server, Tally};
 
 /// Time for whoever connects to make an offer; others wait for their turn meanwhile.
 const OFFER: Duration = Duration::from_secs(2);
@@ -39,32 +40,29 @@ const WAITING: &str = "\n************************************\n* Waiting for cli
 
 pub(super) fn run(plan: &Plan, link: &Link, stage: &mut Stage<'_>) -> Result<Outcome, Failure> {
     let listener = listen(link.port)?;
-    let (mut own, worker) = Host::open(plan, link, stage.interrupted)?;
+    let (mut own, mut worker) = Host::open(plan, link, stage.interrupted)?;
     let content = Content::new(&own.plan, own.layout, CLIENT);
     if !content.prepare_server(&own.memory.region, &|| stage.interrupted.load(Ordering::Relaxed)) {
         return Err(Failure::interrupted());
     }
-    let mut receiver = Receiver::new(worker, own.cq, &own.plan);
-    for (flow, &qp) in own.qps.iter().enumerate() {
-        receiver.add(qp, (CLIENT, flow), content, own.memory.keys.lkey)?;
-    }
     (stage.line)(WAITING)?;
-    let (control, agreement, theirs) = wait_for_client(&listener, &own, &mut receiver, stage)?;
+    let (control, agreement, theirs) = wait_for_client(&listener, &own, &mut worker, stage)?;
     drop(listener);
     own.plan.mtu = agreement.mtu;
     let mut session = Session::new(control, own.clock, "client");
-    own.connect(&mut receiver.worker, &agreement, &theirs, stage.interrupted)
+    own.connect(&mut worker, &agreement, &theirs, stage.interrupted)
         .inspect_err(|failure| session.tell_failure(failure))?;
+    let mut server = make_server(&own, worker, content, &agreement, stage.interrupted)?;
     let mut go_on = || {
-        receiver.worker.poll();
+        server.worker_mut().poll();
         !stage.interrupted.load(Ordering::Relaxed)
     };
     session.ready(Duration::from_secs(SETUP_S), &mut go_on)?;
-    own.start(&mut receiver.worker)?;
+    own.start(server.worker_mut())?;
     (stage.banner)(&own.plan)?;
     let checked = vec![0; own.qps.len()];
     let mut serving = Serving {
-        receiver,
+        server,
         session,
         content,
         region: &own.memory.region,
@@ -79,8 +77,30 @@ pub(super) fn run(plan: &Plan, link: &Link, stage: &mut Stage<'_>) -> Result<Out
     let served = serving.drive(stage.progress);
     served.map_err(|failure| {
         serving.session.tell_failure(&failure);
-        failure.with_net(NetCounters::of_one_side(&serving.receiver.worker))
+        failure.with_net(NetCounters::of_one_side(serving.server.worker()))
     })
+}
+
+/// The side that serves, with its receives posted.
+fn make_server<'a>(
+    own: &Host,
+    worker: Worker,
+    content: Content,
+    agreement: &Agreement,
+    interrupted: &'a AtomicBool,
+) -> Result<Server<'a>, Failure> {
+    if own.plan.is_rally() {
+        let Some(mr) = agreement.peer.mrs.first() else {
+            return Err(Failure::environment("the client offers no memory"));
+        };
+        let parts = own.rally_parts(worker, Role::Server, mr.rkey);
+        return Rally::new(parts, &own.plan, own.layout, interrupted).map(Server::Rally);
+    }
+    let mut receiver = Receiver::new(worker, own.cqs.recv, &own.plan);
+    for (flow, &qp) in own.qps.iter().enumerate() {
+        receiver.add(qp, (CLIENT, flow), content, own.memory.keys.lkey)?;
+    }
+    Ok(Server::Receiver(receiver))
 }
 
 /// For IPv6 and IPv4, or for IPv4 where there is nothing else.
@@ -96,13 +116,13 @@ fn listen(port: u16) -> Result<Listener, Failure> {
 fn wait_for_client(
     listener: &Listener,
     own: &Host,
-    receiver: &mut Receiver,
+    worker: &mut Worker,
     stage: &Stage<'_>,
 ) -> Result<(Control, Agreement, Extras), Failure> {
-    let ours = Extras::new(&own.plan, own.qpns(&receiver.worker));
-    let offer = own.offer(&receiver.worker, ours.json());
+    let ours = Extras::new(&own.plan, own.qpns(worker));
+    let offer = own.offer(worker, ours.json());
     let mut idle = || {
-        receiver.worker.poll();
+        worker.poll();
         clock::pause(IDLE);
         !stage.interrupted.load(Ordering::Relaxed)
     };
@@ -148,7 +168,7 @@ struct Active {
 
 /// A run under way.
 struct Serving<'a> {
-    receiver: Receiver,
+    server: Server<'a>,
     session: Session,
     content: Content,
     region: &'a Region,
@@ -170,7 +190,7 @@ impl Serving<'_> {
         let mut progress = Some(progress);
         let mut rounds = 0u32;
         let (why, found) = loop {
-            self.receiver.poll()?;
+            self.server.poll()?;
             self.note_activity();
             rounds = rounds.wrapping_add(1);
             if !rounds.is_multiple_of(ROUNDS_PER_TICK) {
@@ -180,25 +200,25 @@ impl Serving<'_> {
                 tally = progress.take().map(|it| Tally::new(self.plan, self.interrupted, it, first_ns));
             }
             if let Some(tally) = &mut tally {
-                tally.tick(self.receiver.worker.now().ns(), self.receiver.received());
+                tally.tick(self.server.worker().now().ns(), self.server.received());
             }
             if let Some(end) = self.tick()? {
                 break end;
             }
         };
         let verification = self.conclude(why, found)?;
-        let iterations =
-            if self.plan.op.takes_receives() { self.receiver.received() } else { self.completed };
+        let sees = self.plan.takes_receives();
+        let iterations = if sees { self.server.received() } else { self.completed };
         let outcome = tally.map(|tally| tally.outcome(self.plan, self.active.last_ns, iterations, 1));
         let mut outcome = outcome.unwrap_or_else(|| self.nothing());
-        if !self.plan.op.takes_receives() {
+        if !sees {
             // Nothing tells the server when such messages complete.
             outcome.peak_bytes_per_second = None;
         }
         if iterations > 0 && verification == Verification::NotChecked {
             outcome.notes.push("the data was not compared to its end".to_owned());
         }
-        outcome.net = NetCounters::of_one_side(&self.receiver.worker);
+        outcome.net = NetCounters::of_one_side(self.server.worker());
         outcome.verification = if iterations == 0 { Verification::NotChecked } else { verification };
         outcome.interrupted |= self.interrupted.load(Ordering::Relaxed);
         Ok(outcome)
@@ -206,10 +226,10 @@ impl Serving<'_> {
 
     #[inline]
     fn note_activity(&mut self) {
-        let counters = self.receiver.worker.endpoint().counters();
+        let counters = self.server.worker().endpoint().counters();
         let packets = counters.data_received + counters.data_packets;
         if packets != self.active.packets {
-            let now_ns = self.receiver.worker.now().ns();
+            let now_ns = self.server.worker().now().ns();
             self.active =
                 Active { first_ns: self.active.first_ns.or(Some(now_ns)), last_ns: now_ns, packets };
         }
@@ -217,7 +237,7 @@ impl Serving<'_> {
 
     /// A look at everything but the traffic; how the run ended, if it did.
     fn tick(&mut self) -> Result<Option<(Compare, Verification)>, Failure> {
-        let now_ns = self.receiver.worker.now().ns();
+        let now_ns = self.server.worker().now().ns();
         match self.stop_said_ns {
             None if self.interrupted.load(Ordering::Relaxed) => {
                 self.stop_said_ns = Some(now_ns);
@@ -244,7 +264,7 @@ impl Serving<'_> {
     }
 
     fn say(&mut self, word: &Word) -> Result<(), Failure> {
-        let worker = &mut self.receiver.worker;
+        let worker = self.server.worker_mut();
         self.session.say(word, &mut || {
             worker.poll();
         })
@@ -254,13 +274,16 @@ impl Serving<'_> {
     fn compare(&mut self, why: Compare) -> Result<Verification, Failure> {
         let depth = self.content.layout.depth;
         let counts = self.told.take(&self.checked, depth).ok_or_else(|| self.session.nonsense())?;
-        self.receiver.collect()?;
-        let clock = *self.receiver.worker.clock();
+        self.server.collect()?;
+        let clock = *self.server.worker().clock();
         let start_ns = clock.now_ns();
         let hurry = || why == Compare::Stopped || self.interrupted.load(Ordering::Relaxed);
         let enough = || hurry() && clock.now_ns() > start_ns + COMPARED_STOPPED_NS;
-        let received = self.receiver.check_counts(CLIENT, &counts, why != Compare::More);
-        let found = received.and(|| self.content.check_server(self.region, &counts, &enough));
+        let received = self.server.check_counts(CLIENT, &counts, why != Compare::More);
+        let found = received.and(|| match self.plan.is_rally() {
+            true => self.server.verify_inbox(&counts, &enough),
+            false => self.content.check_server(self.region, &counts, &enough),
+        });
         self.completed = counts.iter().map(|count| count.completed).sum();
         if self.content.each {
             self.checked = counts.iter().map(|count: &Count| count.completed).collect();
@@ -274,7 +297,7 @@ impl Serving<'_> {
         if why == Compare::Stopped && !interrupted.load(Ordering::Relaxed) {
             return Err(Failure::transfer("the client was stopped before the run was done"));
         }
-        let worker = &mut self.receiver.worker;
+        let worker = self.server.worker_mut();
         let mut go_on = |waited_ns| {
             worker.poll();
             let limit = if interrupted.load(Ordering::Relaxed) { COMPARED_STOPPED_NS } else { COMPARED_NS };
@@ -289,7 +312,7 @@ impl Serving<'_> {
 
     /// The outcome when no message came at all.
     fn nothing(&self) -> Outcome {
-        let now_ns = self.receiver.worker.now().ns();
+        let now_ns = self.server.worker().now().ns();
         Tally::new(self.plan, self.interrupted, &mut Progress::hidden(), now_ns)
             .outcome(self.plan, now_ns, 0, 1)
     }

@@ -13,6 +13,9 @@ const CHUNK: usize = 4096;
 /// Bits of a message's number that its data depends on.
 const MESSAGE_BITS: u32 = 40;
 
+/// Number of the server, where that sends messages too; clients are numbered from 1.
+pub(crate) const SERVER: u32 = 0;
+
 /// How far a queue pair came.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Count {
@@ -34,6 +37,8 @@ pub(crate) struct Content {
     number: u32,
     /// Every message is compared, so each has a buffer to itself until then.
     pub(crate) each: bool,
+    /// Every message ends with a byte of its own, by which it is told from the one that was in its buffer before.
+    marked: bool,
     /// Buffers that are used at all.
     slots_used: u64,
 }
@@ -50,6 +55,7 @@ impl Content {
             seed: plan.seed,
             number,
             each: plan.verify_each,
+            marked: plan.is_rally(),
             slots_used: layout.slots.min(limit),
         }
     }
@@ -110,7 +116,31 @@ impl Content {
             chunk.copy_from_slice(&self.value(flow, index).to_ne_bytes()[..chunk.len()]);
         } else {
             self.pattern(flow, index).fill_from(at, chunk);
+            if self.marked && at + chunk.len() as u64 == self.layout.size as u64 {
+                chunk.last_mut().map(|last| *last = mark(index)).unwrap_or_default();
+            }
         }
+    }
+
+    /// Makes the end of a message whose other bytes are there.
+    pub(crate) fn write_mark(&self, region: &Region, flow: usize, index: u64) {
+        if let Some(at) = self.mark_offset(flow, index) {
+            region.write(at, &[mark(index)]).expect("the layout fits the region");
+        }
+    }
+
+    /// Whether a message is there, to its last byte.
+    #[inline]
+    pub(crate) fn has_mark(&self, region: &Region, flow: usize, index: u64) -> bool {
+        let mut last = [0];
+        self.mark_offset(flow, index).is_some_and(|at| {
+            region.read(at, &mut last).expect("the layout fits the region");
+            last == [mark(index)]
+        })
+    }
+
+    fn mark_offset(&self, flow: usize, index: u64) -> Option<u64> {
+        Some(self.layout.offset(flow, index) + (self.layout.size as u64).checked_sub(1)?)
     }
 
     fn pattern(&self, flow: usize, index: u64) -> Pattern {
@@ -170,7 +200,7 @@ impl Content {
     fn check_buffers(&self, region: &Region, counts: &[Count], enough: &impl Fn() -> bool) -> Verification {
         all(counts.iter().enumerate().map(|(flow, count)| {
             // Where messages differ, a buffer may hold a part of the next one already: a stopped run left it.
-            let differ = self.each || self.op.is_atomic();
+            let differ = self.each || self.marked || self.op.is_atomic();
             let reused = if differ { count.posted } else { count.completed };
             let first = reused.saturating_sub(self.layout.slots).max(count.checked);
             all((first..count.completed).map(|number| self.check(region, flow, number, enough)))
@@ -226,8 +256,18 @@ impl Content {
     }
 
     fn failed(&self, flow: usize, what: &str) -> Verification {
-        Verification::Failed(format!("client {}, queue pair {flow}, {what}", self.number))
+        let whose = match self.number {
+            SERVER => "the server's answers".to_owned(),
+            number => format!("client {number}"),
+        };
+        Verification::Failed(format!("{whose}, queue pair {flow}, {what}"))
     }
+}
+
+/// Last byte of a message: no zero at first, and another one than that of any message it may replace.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
+const fn mark(index: u64) -> u8 {
+    (index as u8).wrapping_add(1)
 }
 
 /// The first that is not passed, or passed.

@@ -28,8 +28,9 @@ impl Layout {
         let per_slot = stride as u64 * u64::from(plan.qps);
         let depth = u64::from(plan.tx_depth);
         let fitting = |bytes: u64| (bytes / per_slot).clamp(1, depth);
-        let slots = if plan.verify_each { fitting(SEPARATE_BYTES) } else { fitting(CACHED_BYTES) };
-        let depth = if plan.verify_each { slots } else { depth };
+        let separate = plan.verify_each || plan.is_rally();
+        let slots = if separate { fitting(SEPARATE_BYTES) } else { fitting(CACHED_BYTES) };
+        let depth = if separate { slots } else { depth };
         Self { size, stride, slots, qps: plan.qps as usize, depth }
     }
 

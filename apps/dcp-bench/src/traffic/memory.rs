@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
-use dcp::core::{Access, CqId, MrAttr, MrKeys, PdId, QpConfig};
+use dcp::core::{Access, CqId, Endpoint, MrAttr, MrKeys, PdId, QpConfig};
 use dcp::dpdk::memory::{MemInfo, available_bytes};
 use dcp::dpdk::{HugePreference, Region};
 use dcp::wire::Msn;
@@ -74,12 +74,64 @@ pub(crate) fn add_memory(
     Ok(Memory { region, keys })
 }
 
-/// A client's queue pairs.
-pub(crate) fn qp_config(plan: &Plan, layout: Layout, pd: PdId, cq: CqId) -> QpConfig {
+/// Who begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// Sends what the run is about.
+    Client,
+    /// Is there for it.
+    Server,
+}
+
+impl Role {
+    fn sends(self, plan: &Plan) -> bool {
+        self == Self::Client || plan.is_duplex()
+    }
+
+    fn receives(self, plan: &Plan) -> bool {
+        (self == Self::Server || plan.is_duplex()) && plan.takes_receives()
+    }
+}
+
+/// Where completions go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cqs {
+    /// Those of sends.
+    pub(crate) send: CqId,
+    /// Those of receives.
+    pub(crate) recv: CqId,
+}
+
+impl Cqs {
+    /// With room for everything outstanding on so many queue pairs: all of it can complete between two polls.
+    ///
+    /// # Errors
+    /// That is more than a queue holds.
+    pub(crate) fn create(
+        endpoint: &mut Endpoint,
+        plan: &Plan,
+        role: Role,
+        qps: u64,
+    ) -> Result<Self, Failure> {
+        let mut create = |used: bool, depth: u32, option: &str| {
+            let depth = if used { qps * u64::from(depth) } else { 1 };
+            let created = endpoint.create_cq(usize::try_from(depth).unwrap_or(usize::MAX));
+            created.map_err(|error| Failure::usage(format!("--qp times {option}: {error}")))
+        };
+        Ok(Self {
+            send: create(role.sends(plan), plan.tx_depth, "--tx-depth")?,
+            recv: create(role.receives(plan), plan.rx_depth, "--rx-depth")?,
+        })
+    }
+}
+
+/// The queue pairs of a side.
+pub(crate) fn qp_config(plan: &Plan, layout: Layout, pd: PdId, cqs: Cqs, role: Role) -> QpConfig {
     let depth = u32::try_from(layout.depth).unwrap_or(u32::MAX);
     let mut config = QpConfig {
-        send_depth: depth,
-        recv_depth: 1,
+        recv_cq: cqs.recv,
+        send_depth: if role.sends(plan) { depth } else { 1 },
+        recv_depth: if role.receives(plan) { plan.rx_depth } else { 1 },
         mtu: plan.mtu,
         // Half of it can be unanswered at once.
         window: depth.next_power_of_two().clamp(2, WINDOW_MAX),
@@ -88,14 +140,8 @@ pub(crate) fn qp_config(plan: &Plan, layout: Layout, pd: PdId, cq: CqId) -> QpCo
         rnr_retry: plan.rnr_retry,
         icrc: plan.icrc,
         start_msn: Msn::ZERO,
-        ..QpConfig::new(pd, cq)
+        ..QpConfig::new(pd, cqs.send)
     };
     plan.congestion.apply(&mut config, plan.window_bytes, plan.network.link_gbps);
     config
-}
-
-/// A server's queue pairs.
-pub(crate) fn server_qp_config(plan: &Plan, layout: Layout, pd: PdId, cq: CqId) -> QpConfig {
-    let recv_depth = if plan.op.takes_receives() { plan.rx_depth } else { 1 };
-    QpConfig { send_depth: 1, recv_depth, ..qp_config(plan, layout, pd, cq) }
 }

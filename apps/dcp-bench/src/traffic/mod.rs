@@ -1,16 +1,20 @@
 //! What a run moves, the same within one process and between two: a [`Sender`] posts and collects, a [`Receiver`]
-//! keeps receives posted, and [`Content`] knows what must lie in the buffers of either.
+//! keeps receives posted, a [`Rally`] is either side of a ping-pong, and [`Content`] knows what must lie in the buffers.
 
 mod content;
 mod layout;
 mod memory;
+mod rally;
 mod receiver;
 mod sender;
+mod side;
 mod tally;
 
 pub(crate) use content::{Content, Count};
 pub(crate) use layout::Layout;
-pub(crate) use memory::{Memory, REGION_VA, add_memory, check_memory, qp_config, server_qp_config};
+pub(crate) use memory::{Cqs, Memory, REGION_VA, Role, add_memory, check_memory, qp_config};
+pub(crate) use rally::{Rally, RallyParts};
 pub(crate) use receiver::Receiver;
 pub(crate) use sender::{Sender, SenderParts};
+pub(crate) use side::{Client, Server};
 pub(crate) use tally::{Next, Tally};

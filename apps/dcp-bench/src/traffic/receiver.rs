@@ -1,7 +1,7 @@
 //! The server: drives its worker, keeps receives posted where the operation takes them, and counts what came.
 
 use dcp::Worker;
-use dcp::core::{Completion, CqId, QpId, RecvRequest, Sge, Status};
+use dcp::core::{Completion, CqId, Endpoint, QpId, RecvRequest, Sge, Status};
 use dcp::wire::RegionKey;
 
 use super::content::{Content, Count};
@@ -28,10 +28,9 @@ struct Lane {
     received: u64,
 }
 
-/// A server and what it received.
+/// Receives that are kept posted, and what came in them.
 #[derive(Debug)]
-pub(crate) struct Receiver {
-    pub(crate) worker: Worker,
+pub(crate) struct Receives {
     cq: CqId,
     /// Receives of a queue pair that are posted at any time; 0 where messages take none.
     depth: u64,
@@ -40,10 +39,9 @@ pub(crate) struct Receiver {
     received: u64,
 }
 
-impl Receiver {
-    pub(crate) fn new(worker: Worker, cq: CqId, plan: &Plan) -> Self {
-        let depth = if plan.op.takes_receives() { u64::from(plan.rx_depth) } else { 0 };
-        Self { worker, cq, depth, lanes: Vec::new(), received: 0 }
+impl Receives {
+    pub(crate) fn new(cq: CqId, depth: u64) -> Self {
+        Self { cq, depth, lanes: Vec::new(), received: 0 }
     }
 
     /// Takes over the next queue pair, one that receives can be posted to, and posts them.
@@ -52,6 +50,7 @@ impl Receiver {
     /// A receive was not taken.
     pub(crate) fn add(
         &mut self,
+        endpoint: &mut Endpoint,
         qp: QpId,
         (client, flow): (u32, usize),
         content: Content,
@@ -60,24 +59,13 @@ impl Receiver {
         assert_eq!(qp.index(), self.lanes.len(), "queue pairs are added in the order they were made in");
         self.lanes.push(Lane { content, client, flow, lkey, posted: 0, received: 0 });
         for _ in 0..self.depth {
-            self.post(qp)?;
+            self.post(endpoint, qp)?;
         }
         Ok(())
     }
 
-    /// One round: drive the worker, collect. Returns the frames received and sent.
-    ///
-    /// # Errors
-    /// A receive failed, or brought what was not sent.
-    pub(crate) fn poll(&mut self) -> Result<usize, Failure> {
-        let frames = self.worker.poll();
-        if self.depth > 0 {
-            self.collect()?;
-        }
-        Ok(frames)
-    }
-
     /// Messages that took a receive, of all queue pairs.
+    #[inline]
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
@@ -86,12 +74,15 @@ impl Receiver {
     ///
     /// # Errors
     /// A receive failed, or brought what was not sent.
-    pub(crate) fn collect(&mut self) -> Result<(), Failure> {
+    pub(crate) fn collect(&mut self, endpoint: &mut Endpoint) -> Result<(), Failure> {
+        if self.depth == 0 {
+            return Ok(());
+        }
         let mut batch = [BLANK; COMPLETIONS];
         loop {
-            let count = self.worker.endpoint_mut().poll_completions(self.cq, &mut batch);
+            let count = endpoint.poll_completions(self.cq, &mut batch);
             for completion in &batch[..count] {
-                self.complete(completion)?;
+                self.complete(endpoint, completion)?;
             }
             if count < COMPLETIONS {
                 return Ok(());
@@ -99,7 +90,7 @@ impl Receiver {
         }
     }
 
-    fn complete(&mut self, completion: &Completion) -> Result<(), Failure> {
+    fn complete(&mut self, endpoint: &mut Endpoint, completion: &Completion) -> Result<(), Failure> {
         let lane = &mut self.lanes[completion.qp.index()];
         let number = lane.received;
         let whose = format_args!("message {number} on queue pair {} of client {}", lane.flow, lane.client);
@@ -118,17 +109,17 @@ impl Receiver {
         }
         lane.received += 1;
         self.received += 1;
-        self.post(completion.qp)
+        self.post(endpoint, completion.qp)
     }
 
-    fn post(&mut self, qp: QpId) -> Result<(), Failure> {
+    fn post(&mut self, endpoint: &mut Endpoint, qp: QpId) -> Result<(), Failure> {
         let lane = &mut self.lanes[qp.index()];
         let layout = lane.content.layout;
         let buffer =
             Sge { va: REGION_VA + layout.offset(lane.flow, lane.posted), len: layout.len(), lkey: lane.lkey };
         let sges: &[Sge] = if lane.content.op.fills_receives() { &[buffer] } else { &[] };
         let request = RecvRequest { wr_id: lane.posted, sges };
-        let posted = self.worker.endpoint_mut().post_recv(qp, &request);
+        let posted = endpoint.post_recv(qp, &request);
         posted.map_err(|error| Failure::transfer(error.to_string()))?;
         lane.posted += 1;
         Ok(())
@@ -151,5 +142,51 @@ impl Receiver {
                 counts[*flow].completed
             )),
         }
+    }
+}
+
+/// A server and what it received.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) worker: Worker,
+    pub(crate) receives: Receives,
+}
+
+impl Receiver {
+    pub(crate) fn new(worker: Worker, cq: CqId, plan: &Plan) -> Self {
+        let depth = if plan.op.takes_receives() { u64::from(plan.rx_depth) } else { 0 };
+        Self { worker, receives: Receives::new(cq, depth) }
+    }
+
+    /// Takes over the next queue pair, as [`Receives::add`] does.
+    ///
+    /// # Errors
+    /// A receive was not taken.
+    pub(crate) fn add(
+        &mut self,
+        qp: QpId,
+        whose: (u32, usize),
+        content: Content,
+        lkey: RegionKey,
+    ) -> Result<(), Failure> {
+        self.receives.add(self.worker.endpoint_mut(), qp, whose, content, lkey)
+    }
+
+    /// One round: drive the worker, collect. Returns the frames received and sent.
+    ///
+    /// # Errors
+    /// A receive failed, or brought what was not sent.
+    pub(crate) fn poll(&mut self) -> Result<usize, Failure> {
+        let frames = self.worker.poll();
+        self.collect()?;
+        Ok(frames)
+    }
+
+    /// Takes the completions that are there.
+    ///
+    /// # Errors
+    /// A receive failed, or brought what was not sent.
+    pub(crate) fn collect(&mut self) -> Result<(), Failure> {
+        self.receives.collect(self.worker.endpoint_mut())
     }
 }

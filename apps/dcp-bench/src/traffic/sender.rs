@@ -3,16 +3,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
-use dcp::core::{Completion, CqId, Operation, PostError, QpId, Remote, SendRequest, Sge, Status};
+use dcp::core::{Completion, CqId, Endpoint, Operation, PostError, QpId, Remote, SendRequest, Sge, Status};
 use dcp::dpdk::Region;
 use dcp::wire::RegionKey;
 
-use super::content::{Content, Count};
+use super::content::{Content, Count, SERVER};
 use super::memory::{Memory, REGION_VA};
 use crate::failure::{self, Failure};
 use crate::hint;
 use crate::outcome::Verification;
-use crate::plan::{Length, Plan};
+use crate::plan::{Length, Mode, Plan};
+use crate::stats::{Latencies, LatencySummary};
 
 /// Completions taken at a time.
 const COMPLETIONS: usize = 64;
@@ -56,6 +57,13 @@ pub(crate) struct SenderParts {
     pub(crate) content: Content,
 }
 
+/// Latencies, and when what is under way was posted: one message at a time.
+#[derive(Clone, Default, Debug)]
+struct Timed {
+    latencies: Latencies,
+    posted_ns: u64,
+}
+
 /// A client and its traffic.
 #[derive(Debug)]
 pub(crate) struct Sender<'a> {
@@ -77,6 +85,7 @@ pub(crate) struct Sender<'a> {
     completed: u64,
     unfinished: usize,
     mismatch: Option<String>,
+    timed: Option<Timed>,
     /// Whether the user has stopped the run: nothing long is begun or gone on with then.
     interrupted: &'a AtomicBool,
 }
@@ -112,6 +121,7 @@ impl<'a> Sender<'a> {
             cq_mod: if plan.verify_each { 1 } else { u64::from(plan.cq_mod).min(content.layout.depth) },
             completed: 0,
             mismatch: None,
+            timed: (plan.mode == Mode::Latency).then(Timed::default),
             interrupted,
         })
     }
@@ -145,6 +155,11 @@ impl<'a> Sender<'a> {
     /// Messages completed on all queue pairs.
     pub(crate) fn completed(&self) -> u64 {
         self.completed
+    }
+
+    /// Latencies, where they are measured.
+    pub(crate) fn latency(&self) -> Option<LatencySummary> {
+        self.timed.as_ref().and_then(|timed| timed.latencies.summary())
     }
 
     /// How far each queue pair came.
@@ -206,6 +221,9 @@ impl<'a> Sender<'a> {
             solicited: false,
             fence: false,
         };
+        if let Some(timed) = &mut self.timed {
+            timed.posted_ns = self.worker.clock().now_ns();
+        }
         match self.worker.endpoint_mut().post_send(flow.qp, &request) {
             Ok(()) => {
                 flow.posted += 1;
@@ -241,6 +259,9 @@ impl<'a> Sender<'a> {
 
     fn complete(&mut self, completion: &Completion) {
         let index = completion.qp.index();
+        if let Some(Timed { latencies, posted_ns }) = &mut self.timed {
+            latencies.record(self.worker.clock().now_ns() - *posted_ns);
+        }
         if self.content.each && self.mismatch.is_none() {
             self.check_completed(index, completion.wr_id);
         }
@@ -269,25 +290,7 @@ impl<'a> Sender<'a> {
     }
 
     fn failed(&self, completion: &Completion) -> Failure {
-        let status = completion.status;
-        let qpn = self.worker.endpoint().qpn(completion.qp).get();
-        let message = format!(
-            "message {} on queue pair {qpn} of client {} to the server ({}) failed",
-            completion.wr_id,
-            self.number,
-            self.worker.endpoint().peer(completion.qp).map_or_else(String::new, |peer| peer.ip.to_string()),
-        );
-        let number = failure::Status { name: status.name(), number: status as u32 };
-        let failure = Failure::transfer(message).with_status(number);
-        match status {
-            // The counters of all hosts and of the switch tell.
-            Status::RetryExceeded => failure,
-            Status::RnrRetryExceeded => failure.with_hint(
-                "the server had no receive posted in time: raise --rx-depth there, or --rnr-retry",
-            ),
-            Status::RemoteAccess => failure.with_hint("the server refused the access to its memory"),
-            _ => failure.with_hint(hint::TRANSPORT),
-        }
+        failed(self.worker.endpoint(), completion, self.number)
     }
 
     /// Compares what completed messages left in the memory that this process sees, as long as it is not `enough`.
@@ -301,5 +304,27 @@ impl<'a> Sender<'a> {
             Some(region) => here.and(|| self.content.check_server(region, &counts, enough)),
             None => here,
         }
+    }
+}
+
+/// Why a message failed. `number`: of the client that sent it, or of the server.
+pub(super) fn failed(endpoint: &Endpoint, completion: &Completion, number: u32) -> Failure {
+    let status = completion.status;
+    let qpn = endpoint.qpn(completion.qp).get();
+    let peer = endpoint.peer(completion.qp).map_or_else(String::new, |peer| peer.ip.to_string());
+    let way = match number {
+        SERVER => format!("of the server to the client ({peer})"),
+        number => format!("of client {number} to the server ({peer})"),
+    };
+    let message = format!("message {} on queue pair {qpn} {way} failed", completion.wr_id);
+    let number = failure::Status { name: status.name(), number: status as u32 };
+    let failure = Failure::transfer(message).with_status(number);
+    match status {
+        // The counters of all hosts and of the switch tell.
+        Status::RetryExceeded => failure,
+        Status::RnrRetryExceeded => failure
+            .with_hint("the server had no receive posted in time: raise --rx-depth there, or --rnr-retry"),
+        Status::RemoteAccess => failure.with_hint("the server refused the access to its memory"),
+        _ => failure.with_hint(hint::TRANSPORT),
     }
 }

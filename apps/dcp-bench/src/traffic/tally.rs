@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::net::NetCounters;
-use crate::outcome::{Outcome, Verification};
+use crate::outcome::{Details, Outcome, Verification};
 use crate::plan::{Length, Plan};
 use crate::progress::Progress;
 
@@ -110,6 +110,7 @@ impl<'a> Tally<'a> {
             mtu: plan.mtu,
             interrupted: self.stopped_ns.is_some(),
             notes: Vec::new(),
+            details: Details::default(),
         }
     }
 }
