@@ -35,6 +35,8 @@ pub struct Plan {
     pub core: Option<usize>,
     /// Never rest.
     pub polls_always: bool,
+    /// Opens DPDK's telemetry socket.
+    pub telemetry: bool,
     /// How often counters are told.
     pub stats: Option<Duration>,
     /// Where they go as JSON.
@@ -73,6 +75,7 @@ impl Plan {
             mbufs: settings.mbufs,
             core,
             polls_always: settings.poll.unwrap_or(false),
+            telemetry: settings.telemetry.unwrap_or(false),
             stats: settings.stats.map(|seconds| seconds.0),
             json: settings.json,
             captures: settings.pcap,

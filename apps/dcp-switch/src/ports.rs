@@ -73,7 +73,10 @@ pub fn start_eal(plan: &Plan) -> Result<Eal, Failure> {
     let pools: u64 = plan.ports.iter().map(|uri| pool_bytes(uri, &device_config(plan, uri))).sum();
     let memory_mib = u32::try_from(pools >> 20).unwrap_or(u32::MAX).saturating_add(64);
     let cores = plan.core.into_iter().collect();
-    let config = eal_config(EalConfig { memory_mib, cores, ..EalConfig::default() }, &plan.ports);
+    let config = eal_config(
+        EalConfig { memory_mib, cores, telemetry: plan.telemetry, ..EalConfig::default() },
+        &plan.ports,
+    );
     Eal::start(config).map_err(|error| match error {
         EalError::NoMemory { .. } | EalError::MemoryRefused { .. } => {
             Failure::environment(format!("{error}; or give ports fewer --mbufs"))

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::ports::{self, Change, Ports};
 use crate::report::Report;
+use crate::telemetry::Questions;
 
 /// How long frames that are in the switch may take to leave it when it stops.
 const DRAIN_NS: u64 = 1_000_000_000;
@@ -39,7 +40,11 @@ pub fn run(plan: &Plan, stop: &AtomicBool, console: &mut Console) -> Result<(), 
         eal.memory(),
         switch.pipeline().weight()
     ));
-    Machine { switch, ports, clock, start_ns: clock.now_ns(), console }.run(plan, stop)
+    if let Some(path) = eal.telemetry_socket() {
+        console.say(&format!("dcp-switch: telemetry at {}", path.display()));
+    }
+    let questions = Questions::open();
+    Machine { switch, ports, clock, start_ns: clock.now_ns(), console, questions }.run(plan, stop)
 }
 
 struct Machine<'a> {
@@ -48,6 +53,7 @@ struct Machine<'a> {
     clock: Clock,
     start_ns: u64,
     console: &'a mut Console,
+    questions: Questions,
 }
 
 impl Machine<'_> {
@@ -60,6 +66,7 @@ impl Machine<'_> {
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now_ns();
             self.keep_up(now);
+            self.questions.answer(|| self.report());
             if self.switch.poll() > 0 {
                 idle = 0;
             } else {

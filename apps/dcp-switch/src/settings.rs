@@ -89,6 +89,9 @@ pub struct Settings {
     /// Never rest: takes a whole core also when there is nothing to do
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub poll: Option<bool>,
+    /// Open DPDK's telemetry socket, for dpdk-telemetry.py
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub telemetry: Option<bool>,
     /// Tell the counters every S seconds
     #[arg(long, value_name = "S")]
     pub stats: Option<Seconds>,
@@ -231,6 +234,7 @@ impl Settings {
             mbufs: self.mbufs.or(file.mbufs),
             cores: self.cores.or(file.cores),
             poll: self.poll.or(file.poll),
+            telemetry: self.telemetry.or(file.telemetry),
             stats: self.stats.or(file.stats),
             json: self.json.or(file.json),
             pcap: if self.pcap.is_empty() { file.pcap } else { self.pcap },

@@ -10,4 +10,5 @@ mod probe;
 mod program;
 mod refusals;
 mod stop;
+mod telemetry;
 mod transfers;

@@ -73,6 +73,11 @@ impl Switch {
         self.child.wait().expect("it can be waited for");
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Processor time it has taken, in ticks of 10 ms.
     pub(crate) fn cpu_ticks(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it runs");
