@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::args::{self, BandwidthArgs, Cli};
+use crate::args::{self, BandwidthArgs, Cli, Command};
 use crate::console::{Console, say};
 use crate::device::{self, Stage};
 use crate::failure::{Failure, FailureKind};
@@ -21,6 +21,10 @@ use crate::sink::JsonSink;
 /// Runs the program with its words, its own name first; answers the exit code.
 pub fn run(words: Vec<OsString>) -> u8 {
     match Cli::try_parse_from(&words) {
+        Ok(Cli { command: Command::Tool(tool) }) => tool.run().unwrap_or_else(|failure| {
+            say(&format!("error: {failure}"));
+            refuse(&words, &failure)
+        }),
         Ok(cli) => match cli.command.operation() {
             Ok((op, args)) => App::new(words, &args).run(&args, op),
             Err(other) => {

@@ -16,10 +16,8 @@ pub use link::LinkArgs;
 
 use crate::plan::{Device, Faults, LATENCY_ITERATIONS, Length, Mode, Op, Plan, Threads};
 use crate::report::Unit;
+use crate::tools::Tool;
 use crate::units::{self, Cores, Probability};
-
-/// Operations of the contract that come later.
-const LATER: [&str; 3] = ["sweep", "report", "check"];
 
 /// perftest for DCP.
 ///
@@ -56,6 +54,9 @@ pub enum Command {
     /// Rate of atomic fetch and add.
     #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
     Faa(BandwidthArgs),
+    /// What is no operation.
+    #[command(flatten)]
+    Tool(Tool),
     /// Any other word, with what follows it.
     #[command(external_subcommand)]
     Other(Vec<OsString>),
@@ -65,7 +66,7 @@ impl Command {
     /// The operation and its options, or the words that name none.
     ///
     /// # Errors
-    /// The words.
+    /// The words; nothing for a tool.
     pub fn operation(self) -> Result<(Op, BandwidthArgs), Vec<OsString>> {
         Ok(match self {
             Self::Write(args) => (Op::Write, args),
@@ -75,6 +76,7 @@ impl Command {
             Self::Read(args) => (Op::Read, args),
             Self::Cas(args) => (Op::Cas, args),
             Self::Faa(args) => (Op::Faa, args),
+            Self::Tool(_) => return Err(Vec::new()),
             Self::Other(words) => return Err(words),
         })
     }
@@ -296,13 +298,9 @@ impl BandwidthArgs {
 /// Why a word is not an operation.
 pub fn not_an_operation(words: &[OsString]) -> Failure {
     let word = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    let message = if LATER.contains(&word.as_str()) {
-        format!("`{word}` is not available in this version yet")
-    } else {
-        format!("there is no operation `{word}`")
-    };
-    Failure::usage(message)
-        .with_hint("this version has write, write-imm, send, send-imm, read, cas and faa; `dcp-bench --help` lists what there is")
+    Failure::usage(format!("there is no operation `{word}`")).with_hint(
+        "there are write, write-imm, send, send-imm, read, cas and faa; `dcp-bench --help` lists what else there is",
+    )
 }
 
 /// Where `--json` points to on a command line that could not be parsed as a whole.

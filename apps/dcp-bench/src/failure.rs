@@ -54,6 +54,9 @@ impl fmt::Display for Status {
     }
 }
 
+/// Where to look when the machine lacks something.
+const CHECK: &str = "`dcp-bench check` tells what this machine offers";
+
 /// A failed run.
 ///
 /// `message` is one sentence without a full stop that names what failed and where (queue pair, peer, file);
@@ -130,6 +133,15 @@ impl Failure {
         self
     }
 
+    /// What to do about it, and where to look when the machine lacks something.
+    pub fn advice(&self) -> Option<String> {
+        let hint = self.hint.as_deref();
+        if self.kind != FailureKind::Environment {
+            return hint.map(str::to_owned);
+        }
+        Some(hint.map_or_else(|| CHECK.to_owned(), |hint| format!("{hint}; {CHECK}")))
+    }
+
     /// Exit code of the program.
     pub const fn exit_code(&self) -> u8 {
         self.kind.exit_code()
@@ -146,8 +158,8 @@ impl fmt::Display for Failure {
         if let Some(net) = &self.net {
             write!(f, "\n  network: {net}")?;
         }
-        if let Some(hint) = &self.hint {
-            write!(f, "\n  hint: {hint}")?;
+        if let Some(advice) = self.advice() {
+            write!(f, "\n  hint: {advice}")?;
         }
         Ok(())
     }
@@ -168,6 +180,15 @@ mod tests {
             Failure::interrupted().exit_code(),
         ];
         assert_eq!(codes, [1, 2, 3, 130]);
+    }
+
+    #[test]
+    fn only_what_the_machine_lacks_points_to_check() {
+        assert_eq!(Failure::environment("").advice().as_deref(), Some(CHECK));
+        let advice = Failure::environment("").with_hint("look").advice().unwrap();
+        assert_eq!(advice, format!("look; {CHECK}"));
+        assert_eq!(Failure::transfer("").advice(), None);
+        assert_eq!(Failure::usage("").with_hint("look").advice().as_deref(), Some("look"));
     }
 
     #[test]

@@ -102,7 +102,7 @@ struct ErrorBody<'a> {
     kind: &'a str,
     status: Option<String>,
     message: &'a str,
-    hint: Option<&'a str>,
+    hint: Option<String>,
 }
 
 /// The object of a run that has results, with all that the user was told.
@@ -156,7 +156,7 @@ pub fn error(failure: &Failure) -> String {
             kind: failure.kind.name(),
             status: failure.status.map(|status| status.to_string()),
             message: &failure.message,
-            hint: failure.hint.as_deref(),
+            hint: failure.advice(),
         },
     })
 }
@@ -321,7 +321,7 @@ mod tests {
                 "message":"queue pair 1 failed","hint":"look"}}"#
             )
         );
-        let bare = parse(&error(&Failure::environment("no memory")));
+        let bare = parse(&error(&Failure::usage("no such thing")));
         assert!(bare["error"]["status"].is_null() && bare["error"]["hint"].is_null());
     }
 }

@@ -28,5 +28,6 @@ pub mod progress;
 pub mod report;
 pub mod sink;
 pub mod stats;
+pub mod tools;
 mod traffic;
 pub mod units;
