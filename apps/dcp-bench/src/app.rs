@@ -55,7 +55,7 @@ fn refuse(words: &[OsString], failure: &Failure) -> u8 {
 }
 
 /// First line of what clap says, without its prefix.
-fn sentence(error: &clap::Error) -> String {
+pub(crate) fn sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
