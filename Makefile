@@ -14,7 +14,7 @@ help:
 	@echo 'make bench ARGS="write -s 64K"  the same with other arguments'
 	@echo 'make test                       install what is missing, run every test'
 	@echo 'make compare-switch             what the switch forwards on one core, beside dpdk-testpmd'
-	@echo 'make install PREFIX=/usr/local  build and install libdcp for C: libraries, dcp.h, dcp.pc'
+	@echo 'make install PREFIX=/usr/local  build and install libdcp for C, and dcp-bench'
 	@echo 'make uninstall PREFIX=...       remove them again'
 	@echo 'make check                      what CI does: format, lints, tests, docs, a short run'
 

@@ -171,6 +171,21 @@ fn library_exports_the_interface_and_nothing_else() {
 }
 
 #[test]
+fn bench_is_installed_with_its_man_page_and_completions() {
+    let there = |path: &str| std::fs::read_to_string(prefix().join(path)).expect("it is installed");
+    assert!(there("share/man/man1/dcp-bench.1").contains("EXIT STATUS"));
+    for path in [
+        "share/bash-completion/completions/dcp-bench",
+        "share/zsh/site-functions/_dcp-bench",
+        "share/fish/vendor_completions.d/dcp-bench.fish",
+    ] {
+        assert!(there(path).contains("retry-cnt"), "{path}");
+    }
+    let version = run(Command::new(prefix().join("bin/dcp-bench")).arg("--version"));
+    assert!(version.starts_with("dcp-bench "), "{version}");
+}
+
+#[test]
 fn uninstall_leaves_no_file() {
     let own = scratch().join("uninstalled");
     make("install", &own);
