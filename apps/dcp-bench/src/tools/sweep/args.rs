@@ -40,8 +40,14 @@ const LISTS: [&str; 22] = [
 /// Options that a sweep keeps for itself.
 const OWN: [&str; 5] = ["json", "csv", "svg", "quiet", "report_gbits"];
 /// Options that need another process, or a file for each run.
-const REFUSED: [(&str, &str); 4] =
-    [("host", "HOST"), ("server", "--server"), ("port", "--port"), ("pcap", "--pcap")];
+const REFUSED: [(&str, &str); 6] = [
+    ("host", "HOST"),
+    ("server", "--server"),
+    ("port", "--port"),
+    ("pcap", "--pcap"),
+    ("out_json", "--out_json"),
+    ("out_json_file", "--out_json_file"),
+];
 
 /// A sweep as it was asked for: every value makes a legal run.
 #[derive(Clone, Debug)]
@@ -107,7 +113,9 @@ impl SweepArgs {
 
     fn read(op: Op, matches: &ArgMatches) -> Result<Self, clap::Error> {
         let command = command(op);
-        let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        // clap panics when asked for an option that the operation does not have.
+        let is_known = |id: &str| matches.try_contains_id(id).is_ok();
+        let given = |id: &str| is_known(id) && matches.value_source(id) == Some(ValueSource::CommandLine);
         let refused = REFUSED.iter().find(|(id, _)| given(id));
         if let Some((_, name)) = refused {
             return Err(wrong(&format!(

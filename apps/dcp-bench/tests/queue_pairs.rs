@@ -1,0 +1,43 @@
+//! Runs with any number of queue pairs begin and end.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+#[track_caller]
+fn results(line: &str) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_dcp-bench"))
+        .args(line.split_whitespace())
+        .args(["--quiet", "--json", "-"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object")
+}
+
+#[test]
+fn one_to_4096_queue_pairs_complete_each_message() {
+    for op in ["write", "send", "read", "faa"] {
+        for qps in [1, 2, 64, 1024, 4096] {
+            let size = if op == "faa" { "" } else { "-s 4K" };
+            let json = results(&format!("{op} -q {qps} -n 3 {size}"));
+            let row = &json["results"][0];
+            assert_eq!(
+                (&row["iterations"], &row["verified"]),
+                (&(3 * qps).into(), &true.into()),
+                "{op} {qps}"
+            );
+        }
+    }
+}
+
+#[test]
+fn thousands_of_queue_pairs_complete_under_trimming_and_from_many_hosts() {
+    let trimmed = results("write -q 4096 -n 2 -s 16K --trim 1%");
+    assert_eq!(trimmed["results"][0]["iterations"], 2 * 4096);
+    let net = &trimmed["results"][0]["net"];
+    assert!(net["trimmed"].as_u64() > Some(0) && net["trimmed"] == net["retransmitted"], "{net}");
+    let incast = results("write -q 1024 -n 2 -s 4K --hosts 5");
+    assert_eq!(incast["results"][0]["iterations"], 4 * 1024 * 2);
+}
