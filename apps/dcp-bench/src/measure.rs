@@ -51,6 +51,7 @@ pub fn mib_per_second(bytes_per_second: f64) -> f64 {
 mod tests {
     use super::*;
 
+    // I1
     #[test]
     fn rates_follow_perftest() {
         let t = Throughput { messages: 5000, bytes: 5000 * 65536, elapsed_ns: 100_000_000 };
@@ -60,6 +61,7 @@ mod tests {
         assert_eq!(format!("{:.2}", t.mpps()), "0.05");
     }
 
+    // I1
     #[test]
     fn days_of_traffic_keep_their_precision() {
         let t = Throughput { messages: 1, bytes: 2_565_000_000_000_000, elapsed_ns: 205_200_000_000_000 };

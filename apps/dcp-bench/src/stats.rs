@@ -92,6 +92,7 @@ mod tests {
         latencies.summary()
     }
 
+    // I2
     #[test]
     fn percentiles_are_by_nearest_rank() {
         let s = summary(1..=1000).unwrap();

@@ -230,3 +230,30 @@ fn completions_and_man_page_are_printed() {
     assert!(text(&output.stdout).contains(".TH dcp-bench 1"));
     assert_eq!(bench(&["completions", "tcsh"]).status.code(), Some(2));
 }
+
+/// What bash offers for the last of some words, with our script.
+fn bash_offers(words: &str) -> Option<String> {
+    let script = text(&bench(&["completions", "bash"]).stdout);
+    let count = words.split(' ').count() - 1;
+    let last = words.split(' ').next_back().unwrap_or_default();
+    let ask = format!(
+        "COMP_WORDS=({words}); COMP_CWORD={count}; $(complete -p dcp-bench | grep -o '_dcp[^ ]*') dcp-bench {last} x; \
+         echo \"${{COMPREPLY[@]}}\""
+    );
+    let output = Command::new("bash").args(["-c", &format!("{script}\n{ask}")]).output().ok()?;
+    Some(text(&output.stdout))
+}
+
+#[test]
+fn bash_completes_subcommands_and_options() {
+    for (words, offer) in [
+        ("dcp-bench swe", "sweep"),
+        ("dcp-bench write --tri", "--trim"),
+        ("dcp-bench send-imm --retry-c", "--retry-cnt"),
+        ("dcp-bench sweep read --sv", "--svg"),
+        ("dcp-bench check --js", "--json"),
+    ] {
+        let Some(offered) = bash_offers(words) else { return println!("skipped: there is no bash") };
+        assert_eq!(offered.trim(), offer, "{words}");
+    }
+}

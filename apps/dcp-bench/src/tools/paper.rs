@@ -56,20 +56,25 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Failure> {
         ShellName::Zsh => Shell::Zsh,
         ShellName::Fish => Shell::Fish,
     };
-    let mut text = Vec::new();
-    generate(shell, &mut Cli::command(), "dcp-bench", &mut text);
-    show(&text)
+    show(&script(shell))
+}
+
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    generate(shell, &mut Cli::command(), "dcp-bench", &mut script);
+    // clap_complete 4.6 spells a program with a hyphen in two ways in one script for bash, which then completes nothing.
+    String::from_utf8_lossy(&script).replace("dcp__subcmd__bench", "dcp__bench")
 }
 
 /// Prints the man page.
 pub(super) fn man() -> Result<u8, Failure> {
     let page =
         page().map_err(|error| Failure::environment(format!("the man page cannot be made: {error}")))?;
-    show(&page)
+    show(&String::from_utf8_lossy(&page))
 }
 
-fn show(bytes: &[u8]) -> Result<u8, Failure> {
-    print(&mut io::stdout().lock(), &String::from_utf8_lossy(bytes))?;
+fn show(text: &str) -> Result<u8, Failure> {
+    print(&mut io::stdout().lock(), text)?;
     Ok(0)
 }
 
