@@ -16,6 +16,7 @@ use crate::outcome::{Outcome, Verification};
 use crate::plan::{Mode, Op, Plan};
 use crate::progress::Progress;
 use crate::report::{self, Unit};
+use crate::rhcc;
 use crate::sink::JsonSink;
 
 /// Runs the program with its words, its own name first; answers the exit code.
@@ -25,6 +26,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
             say(&format!("error: {failure}"));
             refuse(&words, &failure)
         }),
+        Ok(Cli { command: Command::Rhcc(args) }) => rhcc::run(&words, &args),
         Ok(cli) => match cli.command.operation() {
             Ok((op, args)) => App::new(words, &args).run(&args, op),
             Err(other) => {
@@ -45,7 +47,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
 }
 
 /// Tells the JSON, if the command line names one, and answers the exit code.
-fn refuse(words: &[OsString], failure: &Failure) -> u8 {
+pub(crate) fn refuse(words: &[OsString], failure: &Failure) -> u8 {
     let target = args::json_target(words);
     let written = JsonSink::open(target.as_deref()).and_then(|mut sink| sink.write(&json::error(failure)));
     if let Err(other) = written {
@@ -62,11 +64,11 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
 }
 
 /// What a thread and a few descriptors may be wanting.
-const RAISE: &str =
+pub(crate) const RAISE: &str =
     "raise the limits of threads and of open files, for example with ulimit -u 4096 and ulimit -n 1024";
 
 /// Leaves an object behind in any case, also when the user does not wait for the results.
-fn tell_cut_off(sink: &Mutex<JsonSink>) {
+pub(crate) fn tell_cut_off(sink: &Mutex<JsonSink>) {
     let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
     if !sink.is_written() {
         // Where it cannot be written, there is nobody left to tell.

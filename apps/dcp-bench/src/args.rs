@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::burden::{self, BurdenArgs};
 use crate::congestion::CongestionArgs;
 use crate::failure::Failure;
 use crate::network::NetworkArgs;
@@ -57,6 +58,9 @@ pub enum Command {
     /// What is no operation.
     #[command(flatten)]
     Tool(Tool),
+    /// What host congestion does to RDMA WRITE in the loop, without RHCC and with either half of it: one table.
+    #[command(allow_negative_numbers = true, display_name = "dcp-bench")]
+    Rhcc(BandwidthArgs),
     /// Any other word, with what follows it.
     #[command(external_subcommand)]
     Other(Vec<OsString>),
@@ -66,7 +70,7 @@ impl Command {
     /// The operation and its options, or the words that name none.
     ///
     /// # Errors
-    /// The words; nothing for a tool.
+    /// The words; none for what is no operation.
     pub fn operation(self) -> Result<(Op, BandwidthArgs), Vec<OsString>> {
         Ok(match self {
             Self::Write(args) => (Op::Write, args),
@@ -77,6 +81,7 @@ impl Command {
             Self::Cas(args) => (Op::Cas, args),
             Self::Faa(args) => (Op::Faa, args),
             Self::Tool(_) => return Err(Vec::new()),
+            Self::Rhcc(_) => return Err(Vec::new()),
             Self::Other(words) => return Err(words),
         })
     }
@@ -94,6 +99,9 @@ pub struct BandwidthArgs {
     /// How fast senders may go.
     #[command(flatten)]
     pub congestion: CongestionArgs,
+    /// What else the server's host has to do.
+    #[command(flatten)]
+    pub burden: BurdenArgs,
     /// The network in between.
     #[command(flatten)]
     pub fabric: FabricArgs,
@@ -222,8 +230,8 @@ impl BandwidthArgs {
                 "--iters and --duration cannot be used together: a run ends by its messages or by its time",
             ));
         }
-        let plan = self.unchecked_plan(op, self.link.device()?)?.checked()?;
-        let mut notes = Vec::new();
+        let mut plan = self.unchecked_plan(op, self.link.device()?)?.checked()?;
+        let mut notes = Vec::from_iter(burden::place(&mut plan));
         if plan.device == Device::Loop {
             notes.push(
                 "loop: clients, switch and server all run in this process; use --server to wait for a peer"
@@ -276,6 +284,7 @@ impl BandwidthArgs {
             network,
             window_bytes: traffic.window,
             congestion: self.congestion.congestion(),
+            burden: self.burden.burden(),
             threshold_bytes: fabric.threshold,
             control_bytes: fabric.control_bytes,
             faults: Faults {
@@ -326,6 +335,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::burden::Burden;
     use crate::congestion::Congestion;
     use crate::network::{Balance, Network, Shape};
 
@@ -353,7 +363,7 @@ mod tests {
     #[test]
     fn every_option_reaches_the_plan() {
         let line = "-s 1M -n 7 -q 3 -t 5 -r 6 -m 256 -Q 2 -u 10 --retry-cnt 3 --window 128K --threads split --verify \
-                    --rnr-retry 2 --icrc --cores 0-1 \
+                    --rnr-retry 2 --icrc --cores 0-1 --antagonist 2 --rhcc-receiver \
                     --hosts 9 --topology two-switch --path-weights 1:4 --lb spray --link-gbps 2.5 --pcap out.pcap \
                     --reorder 0.25 --corrupt 1e-3 --threshold 8K --control-bytes 0 --trim 5% --drop 0.001 --dup 1 --seed 42";
         let (plan, _) = plan(&line.split_whitespace().collect::<Vec<_>>()).unwrap();
@@ -381,6 +391,7 @@ mod tests {
             },
             window_bytes: 128 << 10,
             congestion: Congestion::default(),
+            burden: Burden { hogs: 2, is_governed: true },
             threshold_bytes: 8 << 10,
             control_bytes: 0,
             faults: Faults {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::burden::Strain;
 use crate::failure::Failure;
 use crate::measure;
 use crate::net::NetCounters;
@@ -9,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::plan::{Device, Mode, Plan, Trigger};
 use crate::stats::LatencySummary;
 
-const TOOL: &str = "dcp-bench";
+pub(crate) const TOOL: &str = "dcp-bench";
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -59,7 +60,7 @@ struct Report<'a> {
     /// Only there when the user stopped the run.
     #[serde(skip_serializing_if = "is_false")]
     interrupted: bool,
-    results: [Row; 1],
+    results: [Row<'a>; 1],
 }
 
 /// Probabilities from 0 to 1.
@@ -71,7 +72,7 @@ struct FaultsReport {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct Row<'a> {
     size_bytes: u64,
     iterations: u64,
     seconds: f64,
@@ -82,6 +83,9 @@ struct Row {
     verified: Option<bool>,
     net: NetCounters,
     cpu: Cpu,
+    /// Only there with --antagonist or --rhcc-receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a Strain>,
 }
 
 #[derive(Serialize)]
@@ -161,7 +165,7 @@ pub fn error(failure: &Failure) -> String {
     })
 }
 
-fn row(plan: &Plan, outcome: &Outcome) -> Row {
+fn row<'a>(plan: &Plan, outcome: &'a Outcome) -> Row<'a> {
     let throughput = outcome.throughput();
     let rated = plan.mode == Mode::Bandwidth;
     Row {
@@ -179,10 +183,11 @@ fn row(plan: &Plan, outcome: &Outcome) -> Row {
             ns_per_packet: outcome.ns_per_packet(),
             gbps_per_core: outcome.gbps_per_core(),
         },
+        host: outcome.details.burden.as_ref(),
     }
 }
 
-fn render(value: &impl Serialize) -> String {
+pub(crate) fn render(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("plain structs always serialise");
     text.push('\n');
     text
@@ -268,7 +273,7 @@ mod tests {
     fn latencies_come_without_rates() {
         let mut latencies = crate::stats::Latencies::default();
         (1..=1000).for_each(|micros| latencies.record(micros * 1000));
-        let details = Details { latency: latencies.summary() };
+        let details = Details { latency: latencies.summary(), ..Details::default() };
         let plan = Plan { mode: Mode::Latency, size: 2, ..plan() };
         let json = parse(&results(&plan, &Outcome { details, ..outcome() }, &notes()));
         assert_eq!(

@@ -7,6 +7,7 @@
 
 pub mod app;
 pub mod args;
+pub mod burden;
 pub mod congestion;
 pub mod console;
 pub mod device;
@@ -26,6 +27,7 @@ pub mod pattern;
 pub mod plan;
 pub mod progress;
 pub mod report;
+mod rhcc;
 pub mod sink;
 pub mod stats;
 pub mod tools;

@@ -1,5 +1,6 @@
 //! What a run brought.
 
+use crate::burden::Strain;
 use crate::measure::Throughput;
 use crate::net::NetCounters;
 use crate::stats::LatencySummary;
@@ -37,6 +38,8 @@ impl Verification {
 pub struct Details {
     /// Latencies.
     pub latency: Option<LatencySummary>,
+    /// How hogs at the server fared.
+    pub burden: Option<Strain>,
 }
 
 /// What one row of a run brought, complete or interrupted.

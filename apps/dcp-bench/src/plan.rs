@@ -8,6 +8,7 @@ use dcp::device::DeviceUri;
 use dcp::net::IpConfig;
 use dcp::wire::MacAddr;
 
+use crate::burden::Burden;
 use crate::congestion::Congestion;
 use crate::failure::Failure;
 use crate::network::Network;
@@ -235,6 +236,8 @@ pub struct Plan {
     pub window_bytes: u64,
     /// How fast senders may go.
     pub congestion: Congestion,
+    /// What burdens the server's host.
+    pub burden: Burden,
     /// Queued bytes above which the switch trims: 0 … [`QUEUE_BYTES_MAX`].
     pub threshold_bytes: u64,
     /// Bytes that a control queue of the switch holds: 0 … [`QUEUE_BYTES_MAX`].
@@ -276,6 +279,7 @@ impl Default for Plan {
             hosts: 2,
             window_bytes: 256 << 10,
             congestion: Congestion::default(),
+            burden: Burden::default(),
             threshold_bytes: THRESHOLD_BYTES,
             control_bytes: CONTROL_BYTES,
             faults: Faults::default(),
@@ -322,6 +326,7 @@ impl Plan {
         self.check_window()?;
         let is_loop = self.device == Device::Loop;
         self.congestion.check(is_loop, self.network.link_gbps, self.threshold_bytes)?;
+        self.burden.check(&self.device)?;
         self.check_link()?;
         self.check_null()?;
         self.check_faults()?;

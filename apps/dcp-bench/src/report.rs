@@ -145,7 +145,8 @@ pub fn footer(outcome: &Outcome) -> String {
         Verification::Passed => "verified",
         Verification::Failed(_) => "WRONG",
     };
-    format!("{} network: {}; data {data}\n", rule(), outcome.net)
+    let burden = outcome.details.burden.as_ref().map_or_else(String::new, |it| format!(" host: {it}\n"));
+    format!("{} network: {}; data {data}\n{burden}", rule(), outcome.net)
 }
 
 fn rule() -> String {
@@ -211,8 +212,11 @@ mod tests {
     fn latencies_stand_under_perftests_heads() {
         let mut latencies = crate::stats::Latencies::default();
         [1000, 1400, 1800].into_iter().for_each(|ns| latencies.record(ns));
-        let measured =
-            Outcome { details: Details { latency: latencies.summary() }, iterations: 3, ..outcome() };
+        let measured = Outcome {
+            details: Details { latency: latencies.summary(), ..Details::default() },
+            iterations: 3,
+            ..outcome()
+        };
         let plan = Plan { mode: Mode::Latency, size: 2, ..Plan::default() };
         let banner = banner(&plan, Unit::Mebibytes);
         assert!(banner.contains("RDMA_Write Latency Test\n") && banner.contains("last byte is seen"));

@@ -14,7 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dcp-capi", &["dcp"]),
     ("dcp-switch", &["dcp-pipeline", "dcp-wire", "dpdk-ffi"]),
     ("fabric-sim", &["dcp-core", "dcp-pipeline", "dcp-wire"]),
-    ("dcp-bench", &["dcp", "dcp-switch"]),
+    ("dcp-bench", &["dcp", "dcp-rhcc", "dcp-switch"]),
     ("dcp-rhcc", &["dcp-core"]),
     ("dcp-switch-app", &["dcp", "dcp-switch"]),
     ("dcp-pair", &["dcp-core", "dcp-wire"]),

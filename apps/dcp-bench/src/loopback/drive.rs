@@ -10,6 +10,7 @@ use dcp_switch::topology::Network;
 
 use super::fabric::Fabric;
 use super::network;
+use crate::burden::Carried;
 use crate::failure::Failure;
 use crate::hint;
 use crate::net::NetCounters;
@@ -29,16 +30,18 @@ pub(super) fn run(
     interrupted: &AtomicBool,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
+    let cores = cores_for(plan);
+    let carried = Carried::start(plan.burden, cores.last().copied())?;
     let start_ns = fabric.server.worker().now().ns();
     let mut tally = Tally::new(plan, interrupted, progress, start_ns);
-    let cores = cores_for(plan);
     if let ([core], false) = (&cores[..], plan.cores.is_empty()) {
         pin(*core).map_err(|error| Failure::environment(error.to_string()))?;
     }
     let driven = match cores.len() {
-        0 | 1 => run_inline(&mut fabric, &mut tally),
-        _ => run_split(eal, &mut fabric, &cores, &mut tally),
+        0 | 1 => run_inline(&mut fabric, &mut tally, &carried),
+        _ => run_split(eal, &mut fabric, &cores, &mut tally, &carried),
     };
+    let (burden, notes) = carried.end();
     let end_ns = fabric.server.worker().now().ns();
     let net = net_counters(&fabric.clients, &fabric.network, &fabric.server);
     fabric.notes.extend(network::finish_capture(&mut fabric.network, plan));
@@ -54,7 +57,9 @@ pub(super) fn run(
     if let [client] = &fabric.clients[..] {
         outcome.details = client.details();
     }
+    outcome.details.burden = burden;
     outcome.notes = std::mem::take(&mut fabric.notes);
+    outcome.notes.extend(notes);
     if done > 0 && outcome.verification == Verification::NotChecked {
         outcome.notes.push("the data was not compared to its end".to_owned());
     }
@@ -121,7 +126,7 @@ fn explained(failure: Failure, plan: &Plan, net: NetCounters) -> Failure {
     if exceeded { failure.or_hint(|| hint::of_exceeded_retries(plan, &net)) } else { failure }
 }
 
-fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Failure> {
+fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>, carried: &Carried) -> Result<(), Failure> {
     let Fabric { clients, network, server, .. } = fabric;
     let mut rounds = 0u32;
     while !clients.iter().all(Client::is_done) {
@@ -129,7 +134,7 @@ fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Fail
             client.poll()?;
         }
         network.poll();
-        poll_server(server, clients.len())?;
+        poll_server(server, clients.len(), carried)?;
         rounds = rounds.wrapping_add(1);
         if rounds.is_multiple_of(ROUNDS_PER_TICK) {
             match tally.tick(server.worker().now().ns(), completed(clients)) {
@@ -143,12 +148,13 @@ fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>) -> Result<(), Fail
 }
 
 /// The server hears all clients, so it may take as many bursts as they sent.
-fn poll_server(server: &mut Server<'_>, bursts: usize) -> Result<(), Failure> {
+fn poll_server(server: &mut Server<'_>, bursts: usize, carried: &Carried) -> Result<(), Failure> {
     for _ in 0..bursts {
         if server.poll()? < MbufBatch::CAPACITY {
             break;
         }
     }
+    carried.publish(server.worker());
     Ok(())
 }
 
@@ -180,6 +186,7 @@ fn run_split(
     fabric: &mut Fabric<'_>,
     cores: &[usize],
     tally: &mut Tally<'_>,
+    carried: &Carried,
 ) -> Result<(), Failure> {
     let Fabric { clients, network, server, .. } = fabric;
     let clock = *server.worker().clock();
@@ -194,13 +201,13 @@ fn run_split(
                 Ok(())
             };
             let switch = spawn(scope, move || on_core(eal, second, signals, || until_ended(signals, poll)))?;
-            let poll = move || poll_server(server, 1);
+            let poll = move || poll_server(server, 1, carried);
             let server = spawn(scope, move || on_core(eal, third, signals, || until_ended(signals, poll)))?;
             vec![switch, server]
         } else {
             let poll = move || {
                 network.poll();
-                poll_server(server, 1)
+                poll_server(server, 1, carried)
             };
             vec![spawn(scope, move || on_core(eal, cores[1], signals, || until_ended(signals, poll)))?]
         };

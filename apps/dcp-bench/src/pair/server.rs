@@ -14,6 +14,7 @@ use super::options::Extras;
 use super::session::Session;
 use super::words::{Compare, Told, Verdict, Word};
 use super::{SETUP_S, failure};
+use crate::burden::Carried;
 use crate::device::Stage;
 use crate::failure::Failure;
 use crate::net::NetCounters;
@@ -53,6 +54,8 @@ pub(super) fn run(plan: &Plan, link: &Link, stage: &mut Stage<'_>) -> Result<Out
     own.connect(&mut worker, &agreement, &theirs, stage.interrupted)
         .inspect_err(|failure| session.tell_failure(failure))?;
     let mut server = make_server(&own, worker, content, &agreement, stage.interrupted)?;
+    let carried = Carried::start(plan.burden, own.plan.cores.last().copied())
+        .inspect_err(|failure| session.tell_failure(failure))?;
     let mut go_on = || {
         server.worker_mut().poll();
         !stage.interrupted.load(Ordering::Relaxed)
@@ -73,6 +76,7 @@ pub(super) fn run(plan: &Plan, link: &Link, stage: &mut Stage<'_>) -> Result<Out
         completed: 0,
         active: Active::default(),
         stop_said_ns: None,
+        carried: Some(carried),
     };
     let served = serving.drive(stage.progress);
     served.map_err(|failure| {
@@ -182,6 +186,8 @@ struct Serving<'a> {
     active: Active,
     /// When the client was told to stop.
     stop_said_ns: Option<u64>,
+    /// Until the traffic ends.
+    carried: Option<Carried>,
 }
 
 impl Serving<'_> {
@@ -196,6 +202,9 @@ impl Serving<'_> {
             if !rounds.is_multiple_of(ROUNDS_PER_TICK) {
                 continue;
             }
+            if let Some(carried) = &self.carried {
+                carried.publish(self.server.worker());
+            }
             if let (Some(first_ns), Some(_)) = (self.active.first_ns, &progress) {
                 tally = progress.take().map(|it| Tally::new(self.plan, self.interrupted, it, first_ns));
             }
@@ -206,6 +215,7 @@ impl Serving<'_> {
                 break end;
             }
         };
+        let (burden, notes) = self.carried.take().map(Carried::end).unwrap_or_default();
         let verification = self.conclude(why, found)?;
         let sees = self.plan.takes_receives();
         let iterations = if sees { self.server.received() } else { self.completed };
@@ -218,6 +228,8 @@ impl Serving<'_> {
         if iterations > 0 && verification == Verification::NotChecked {
             outcome.notes.push("the data was not compared to its end".to_owned());
         }
+        outcome.details.burden = burden;
+        outcome.notes.extend(notes);
         outcome.net = NetCounters::of_one_side(self.server.worker());
         outcome.verification = if iterations == 0 { Verification::NotChecked } else { verification };
         outcome.interrupted |= self.interrupted.load(Ordering::Relaxed);

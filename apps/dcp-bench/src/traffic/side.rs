@@ -79,8 +79,8 @@ impl Client<'_> {
     /// What it measured besides.
     pub(crate) fn details(&self) -> Details {
         match self {
-            Self::Sender(sender) => Details { latency: sender.latency() },
-            Self::Rally(rally) => Details { latency: rally.latency() },
+            Self::Sender(sender) => Details { latency: sender.latency(), ..Details::default() },
+            Self::Rally(rally) => Details { latency: rally.latency(), ..Details::default() },
         }
     }
 
