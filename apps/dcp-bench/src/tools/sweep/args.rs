@@ -12,31 +12,9 @@ use crate::args::{BandwidthArgs, Cli};
 use crate::failure::Failure;
 use crate::op::Op;
 
-/// Options that take a list, by clap's name for them.
-const LISTS: [&str; 22] = [
-    "size",
-    "iters",
-    "qp",
-    "tx_depth",
-    "rx_depth",
-    "mtu",
-    "cq_mod",
-    "qp_timeout",
-    "retry_cnt",
-    "window",
-    "threads",
-    "cc",
-    "hosts",
-    "threshold",
-    "control_bytes",
-    "trim",
-    "drop",
-    "dup",
-    "reorder",
-    "corrupt",
-    "link_gbps",
-    "lb",
-];
+/// Options that take no list, by clap's name for them: ways to a peer, files, and what has commas of its own. Any other
+/// that takes a value takes a list of them.
+const UNLISTED: [&str; 8] = ["device", "ip", "gateway", "mac", "cores", "ecn", "interval", "host"];
 /// Options that a sweep keeps for itself.
 const OWN: [&str; 5] = ["json", "csv", "svg", "quiet", "report_gbits"];
 /// Options that need another process, or a file for each run.
@@ -179,10 +157,10 @@ fn command(op: Op) -> Command {
         .allow_negative_numbers(true);
     let ids: Vec<String> = command.get_arguments().map(|arg| arg.get_id().as_str().to_owned()).collect();
     for id in &ids {
-        if LISTS.contains(&id.as_str()) {
-            command = command.mut_arg(id, listed);
-        } else if REFUSED.iter().any(|(refused, _)| refused == id) {
+        if REFUSED.iter().any(|(refused, _)| refused == id) {
             command = command.mut_arg(id, |arg| arg.hide(true));
+        } else if !OWN.contains(&id.as_str()) && !UNLISTED.contains(&id.as_str()) {
+            command = command.mut_arg(id, listed);
         }
     }
     for (id, what) in
@@ -202,8 +180,11 @@ fn command(op: Op) -> Command {
     command
 }
 
-/// An option that takes a list too; its values are read when the runs are planned.
+/// An option that takes a list too, if it takes a value; its values are read when the runs are planned.
 fn listed(arg: Arg) -> Arg {
+    if !arg.get_action().takes_values() {
+        return arg;
+    }
     let help = arg.get_help().map(|help| format!("{help} (or a list)")).unwrap_or_default();
     arg.value_parser(ValueParser::string()).value_delimiter(',').help(help)
 }
@@ -267,15 +248,15 @@ mod tests {
     }
 
     #[test]
-    fn every_list_option_can_be_swept() {
-        for id in LISTS {
-            let name = id.replace('_', "-");
-            let is_there = command(Op::Write).get_arguments().any(|arg| arg.get_id() == id);
-            assert!(is_there || id == "cc", "{id} is gone");
-            if is_there {
-                let swept = sweep(&format!("write --{name} 1,2")).unwrap();
-                assert_eq!(swept.option, name);
-            }
+    fn every_option_with_a_value_can_be_swept_unless_it_says_no() {
+        for name in "size iters duration qp tx-depth rx-depth mtu cq-mod qp-timeout retry-cnt rnr-retry window threads cc \
+                     hosts threshold control-bytes trim drop dup reorder corrupt seed link-gbps lb path-weights"
+            .split_whitespace()
+        {
+            assert_eq!(sweep(&format!("write --{name} 1,2")).unwrap().option, name);
+        }
+        for line in ["--cores 0,1", "--device memif:/tmp/s,id=0", "--ecn 1,2,1%", "--icrc"] {
+            assert!(sweep(&format!("write {line}")).unwrap_err().contains("here none does"), "{line}");
         }
     }
 
