@@ -182,8 +182,9 @@ fn drawing(chart: &Chart) -> Markup {
     }
 }
 
-const LATENCY_HEADS: [&str; 8] =
-    ["min us", "p50 us", "avg us", "p90 us", "p99 us", "p99.9 us", "max us", "stdev us"];
+/// The rate is that of an open loop; a ping-pong has none.
+const LATENCY_HEADS: [&str; 9] =
+    ["average Gb/s", "min us", "p50 us", "avg us", "p90 us", "p99 us", "p99.9 us", "max us", "stdev us"];
 const BANDWIDTH_HEADS: [&str; 3] = ["average Gb/s", "peak Gb/s", "Mmsg/s"];
 
 /// Heads of the columns after the size.
@@ -201,10 +202,9 @@ fn heads(is_latency: bool) -> Markup {
 fn cells(row: &Row, is_latency: bool) -> Markup {
     let rates: Vec<Option<f64>> = if is_latency {
         let columns = row.lat_us.as_ref().map(super::run::Latency::columns);
-        columns.map_or_else(
-            || vec![None; LATENCY_HEADS.len()],
-            |columns| columns.map(|(_, value)| value).to_vec(),
-        )
+        let latencies =
+            columns.map_or([None; LATENCY_HEADS.len() - 1], |columns| columns.map(|(_, value)| value));
+        std::iter::once(row.bw_average_gbps).chain(latencies).collect()
     } else {
         vec![row.bw_average_gbps, row.bw_peak_gbps, row.msg_rate_mpps]
     };

@@ -52,9 +52,9 @@ impl Run {
         if run.results.is_empty() { Err("its list of results is empty".to_owned()) } else { Ok(run) }
     }
 
-    /// Whether it measured latency.
+    /// Whether latency is what it was about.
     pub(super) fn is_latency(&self) -> bool {
-        self.mode == "lat"
+        self.mode != "bw"
     }
 }
 

@@ -54,9 +54,10 @@ impl SweepArgs {
         words
     }
 
-    /// Whether latency is measured.
+    /// Whether latency is what it is about: that of a ping-pong, or that of an open loop.
     pub(super) fn is_latency(&self) -> bool {
-        self.words.iter().any(|word| word == "--lat")
+        let is_it = |word: &OsString| word == "--lat" || word.to_string_lossy().starts_with("--arrivals=");
+        self.option == "arrivals" || self.words.iter().any(is_it)
     }
 
     /// How many of the results go to stdout, which has room for one.

@@ -8,7 +8,7 @@ use super::args::SweepArgs;
 use super::point::Point;
 use crate::failure::Failure;
 use crate::tools::plot;
-use crate::tools::run::Row;
+use crate::tools::run::{Latency, Row};
 use crate::tools::series;
 
 const WIDTH: usize = 118;
@@ -84,9 +84,11 @@ pub(super) fn footer() -> String {
 }
 
 fn numbers(args: &SweepArgs, row: &Row) -> String {
-    let rates = if let Some(latency) = &row.lat_us {
-        let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
-        format!("{:<12} {:<12} {:<12}", cell(latency.p50), cell(latency.p99), cell(latency.p999))
+    let rates = if args.is_latency() {
+        let cell = |of: fn(&Latency) -> Option<f64>| {
+            row.lat_us.as_ref().and_then(of).map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
+        };
+        format!("{:<12} {:<12} {:<12}", cell(|it| it.p50), cell(|it| it.p99), cell(|it| it.p999))
     } else {
         let gbps = row.bw_average_gbps.unwrap_or(0.0);
         let average = if args.gigabits { gbps } else { gbps * 1e9 / 8.0 / f64::from(1 << 20) };
@@ -128,8 +130,7 @@ pub(super) fn csv(args: &SweepArgs, points: &[Point]) -> String {
 /// In the order of [`FIELDS`]; empty where nothing was measured.
 fn fields(row: &Row) -> [String; FIELDS.len()] {
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    let latency =
-        |of: fn(&crate::tools::run::Latency) -> Option<f64>| number(row.lat_us.as_ref().and_then(of));
+    let latency = |of: fn(&Latency) -> Option<f64>| number(row.lat_us.as_ref().and_then(of));
     [
         row.size_bytes.to_string(),
         row.iterations.to_string(),
