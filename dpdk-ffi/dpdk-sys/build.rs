@@ -71,7 +71,9 @@ fn generate_bindings(cflags: &[String]) {
         .clang_args(cflags)
         .clang_arg("-DALLOW_EXPERIMENTAL_API")
         .allowlist_item("dcpshim_.*|DCP_.*")
-        .allowlist_function("rte_eal_(init|get_runtime_dir|alarm_set)")
+        .allowlist_function("rte_eal_(init|get_runtime_dir|alarm_set|iova_mode)")
+        .allowlist_function("rte_extmem_(register|unregister)")
+        .allowlist_function("rte_dev_dma_(map|unmap)")
         .allowlist_function(
             "rte_(openlog_stream|log_set_global_level|strerror|thread_register|thread_unregister)",
         )

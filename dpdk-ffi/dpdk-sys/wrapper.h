@@ -5,6 +5,8 @@
 #include <rte_errno.h>
 #include <rte_log.h>
 #include <rte_lcore.h>
+#include <rte_memory.h>
+#include <rte_dev.h>
 #include <rte_ring.h>
 #include <rte_mempool.h>
 #include <rte_mbuf.h>

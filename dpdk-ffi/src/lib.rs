@@ -12,6 +12,7 @@
 
 pub mod batch;
 pub mod clock;
+pub mod dma;
 pub mod eal;
 mod errno;
 pub mod fabric;
@@ -32,6 +33,7 @@ pub mod telemetry;
 
 pub use batch::MbufBatch;
 pub use clock::Clock;
+pub use dma::{DmaDevice, DmaError};
 pub use eal::{Eal, EalConfig, EalError, MemoryMode};
 pub use errno::Errno;
 pub use fabric::{FabricConfig, FabricError, create_links};

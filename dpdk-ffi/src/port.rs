@@ -330,6 +330,10 @@ fn info(port: u16) -> Result<dpdk_sys::rte_eth_dev_info, PortError> {
     }
 }
 
+pub(crate) fn bus_device(port: u16) -> Option<*mut dpdk_sys::rte_device> {
+    info(port).ok().map(|info| info.device)
+}
+
 pub(crate) fn driver_of(port: u16) -> String {
     info(port).map(|info| driver_name(&info)).unwrap_or_default()
 }

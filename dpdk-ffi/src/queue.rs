@@ -9,6 +9,7 @@ use std::sync::Arc;
 use dpdk_sys::rte_ring;
 
 use crate::batch::MbufBatch;
+use crate::dma::DmaDevice;
 use crate::eal::Eal;
 use crate::port::{self, PortError, PortStats};
 
@@ -29,6 +30,11 @@ impl QueuePair {
     pub fn link_is_up(&self) -> bool {
         // SAFETY: the device is alive while the queue is.
         unsafe { dpdk_sys::dcpshim_link_is_up(self.rx.id.device.port) != 0 }
+    }
+
+    /// The device behind it, for [`Region::map_for`](crate::Region::map_for). Not for the hot path.
+    pub fn dma_device(&self) -> Option<DmaDevice> {
+        DmaDevice::of(crate::port::bus_device(self.rx.id.device.port)?, &self.rx.id.keep)
     }
 
     /// What the device counted, all its queues together; `None` when its driver does not count. Not for the hot path.

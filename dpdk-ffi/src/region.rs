@@ -12,6 +12,7 @@ use backing::Backing;
 pub(crate) use counters::AttachSlot;
 use counters::Counters;
 
+use crate::dma::{DmaDevice, DmaError, DmaMapping};
 use crate::memory::HugePreference;
 
 /// A range of memory that frames may point into, and that peers may write at any moment. Clones share it.
@@ -57,7 +58,7 @@ impl Region {
 
     fn over(backing: Backing, len: usize) -> Self {
         let base = backing.base();
-        let entombed = Entombed { counters: Counters::new(), backing };
+        let entombed = Entombed { counters: Counters::new(), mappings: Mutex::default(), backing };
         Self { base, len, shared: Arc::new(Shared { entombed: Some(entombed) }) }
     }
 
@@ -85,6 +86,24 @@ impl Region {
     /// Whether it lies in huge pages.
     pub fn is_huge(&self) -> bool {
         self.shared.entombed.as_ref().is_some_and(|it| it.backing.is_huge())
+    }
+
+    /// Lets a card read it by DMA, as frames that point into it need; until nobody can reach the memory any more. The
+    /// device stays open as long. Again for the same device: nothing happens.
+    ///
+    /// # Errors
+    /// [`DmaError`]; then no frame that points into it may go to that card.
+    pub fn map_for(&self, device: &DmaDevice) -> Result<(), DmaError> {
+        let Some(entombed) = &self.shared.entombed else { unreachable!("only gone while being dropped") };
+        let mut mappings = entombed.mappings.lock().unwrap_or_else(PoisonError::into_inner);
+        if mappings.iter().any(|mapping| mapping.is_for(device)) {
+            return Ok(());
+        }
+        // SAFETY: the mapping is dropped before the backing; foreign memory stays by the promise of `from_raw`.
+        let mapping =
+            unsafe { DmaMapping::new(device.clone(), self.base, self.len, entombed.backing.page_bytes()) }?;
+        mappings.push(mapping);
+        Ok(())
     }
 
     /// Segments in flight that point into it. Never less than the truth at the moment of the call.
@@ -234,6 +253,8 @@ impl Drop for Shared {
 #[derive(Debug)]
 struct Entombed {
     counters: Counters,
+    /// Dropped before the memory that they are of.
+    mappings: Mutex<Vec<DmaMapping>>,
     backing: Backing,
 }
 

@@ -130,16 +130,14 @@ fn point_to(segment: Segment<'_>, data: *mut u8, len: u16, region: &Region) {
     unsafe { info.write(shared) };
     segment.set_shared_info(info);
     segment.set_buf_addr(data);
-    segment.set_iova(NO_IOVA);
+    // Cards read by virtual addresses, where they read it at all ([`Region::map_for`]).
+    segment.set_iova(data.addr() as u64);
     segment.set_buf_len(len);
     segment.set_data_off(0);
     segment.set_data_len(len);
     segment.set_pkt_len(u32::from(len));
     segment.set_flags(dpdk_sys::DCP_MBUF_F_EXTERNAL);
 }
-
-/// `RTE_BAD_IOVA`: no device here does DMA, and asking the kernel for the real one costs 10 µs.
-const NO_IOVA: u64 = u64::MAX;
 
 /// Mbufs of one pool.
 #[derive(Debug)]

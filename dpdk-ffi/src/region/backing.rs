@@ -43,6 +43,12 @@ impl Backing {
         }
     }
 
+    /// Bytes of the pages that it lies in, as far as DMA goes.
+    pub(super) fn page_bytes(&self) -> usize {
+        let huge = || usize::try_from(MemInfo::read().huge_page_bytes).ok();
+        if self.is_huge() { huge().unwrap_or(PAGE) } else { PAGE }
+    }
+
     pub(super) fn is_huge(&self) -> bool {
         matches!(self, Self::Huge { .. })
     }
@@ -81,6 +87,8 @@ fn ordinary_pages(len: usize) -> Result<Backing, RegionError> {
 }
 
 const CACHE_LINE: usize = 64;
+/// An ordinary page.
+const PAGE: usize = 4096;
 
 impl Drop for Backing {
     fn drop(&mut self) {

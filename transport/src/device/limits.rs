@@ -67,10 +67,9 @@ impl DriverLimits {
             // One frame per 2 KiB of its memory, of which 256 are the kernel's; one segment per frame.
             DeviceUri::AfXdp { .. } => Self { transmit: Transmit::Linear, ..one },
             DeviceUri::Null => Self { ip_bytes_max: JUMBO, ..one },
-            // DMA: only mempools are known to the card. Without rules that steer, all frames come to one queue.
-            DeviceUri::Pci { .. } => {
-                Self { ip_bytes_max: JUMBO, transmit: Transmit::Linear, sets_mtu: true, ..one }
-            }
+            // Segments where the driver offers them and memory can be mapped for its DMA. Without rules that steer, all
+            // frames come to one queue.
+            DeviceUri::Pci { .. } => Self { ip_bytes_max: JUMBO, sets_mtu: true, ..one },
             // Unknown: what every Ethernet carries, in one piece.
             DeviceUri::Vdev { .. } => Self { transmit: Transmit::Linear, ..one },
         }

@@ -10,7 +10,7 @@ mod uri;
 use std::time::Duration;
 
 use dcp_wire::MacAddr;
-use dpdk_ffi::{Clock, Eal, FabricConfig, Interface, Pool, PoolConfig, QueuePair, create_links};
+use dpdk_ffi::{Clock, DmaDevice, Eal, FabricConfig, Interface, Pool, PoolConfig, QueuePair, create_links};
 
 pub use error::DeviceError;
 pub use limits::{DriverLimits, Transmit};
@@ -80,6 +80,7 @@ impl NetDevice {
                 transmit: limits.transmit,
                 mac: mac.unwrap_or(own),
                 pool: Pool::new(eal, room).map_err(DeviceError::Pool)?,
+                dma: None,
             };
             Ok(Self { uri: DeviceUri::Loop, opened })
         };
@@ -124,6 +125,12 @@ impl NetDevice {
     /// The Ethernet address to send from and be reached at.
     pub fn mac(&self) -> MacAddr {
         self.opened.mac
+    }
+
+    /// The card that reads payload by itself, if it is one and takes segments: memory must be mapped for it
+    /// ([`dpdk_ffi::Region::map_for`]) before frames point there. Untested: no card was at hand.
+    pub fn dma_device(&self) -> Option<DmaDevice> {
+        self.opened.dma.clone().filter(|_| self.opened.transmit == Transmit::External)
     }
 
     /// Mbufs that received frames come in.

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dcp_wire::MacAddr;
 use dpdk_ffi::interface::Capability;
-use dpdk_ffi::{Eal, EalConfig, Interface, Pool, PoolConfig, Port, PortConfig, PortError, QueuePair};
+use dpdk_ffi::{
+    DmaDevice, Eal, EalConfig, Interface, Pool, PoolConfig, Port, PortConfig, PortError, QueuePair,
+};
 
 use super::error::DeviceError;
 use super::limits::{self, DriverLimits, IP_OVERHEAD, MTU_DEFAULT_MAX, MTU_MAX, MTU_MIN, Transmit};
@@ -83,6 +85,8 @@ pub(super) struct Opened {
     pub(super) mtu: u32,
     pub(super) mtu_most: u32,
     pub(super) transmit: Transmit,
+    /// A card that reads memory by itself.
+    pub(super) dma: Option<DmaDevice>,
     pub(super) mac: MacAddr,
     pub(super) pool: Pool,
 }
@@ -117,8 +121,16 @@ pub(super) fn open(eal: &Eal, uri: &DeviceUri, config: &DeviceConfig) -> Result<
     let started = start(eal, port, &port_config, role);
     let (queues, upkeep) = started.map_err(|error| explain(uri, error))?;
     let own = queues.first().map(|pair| pair.mac).unwrap_or_default();
+    let dma = match uri {
+        DeviceUri::Pci { .. } => queues.first().and_then(QueuePair::dma_device),
+        _ => None,
+    };
+    let transmit = match uri {
+        DeviceUri::Pci { .. } if dma.is_none() => Transmit::Linear,
+        _ => transmit,
+    };
     let mac = config.mac.unwrap_or_else(|| mac_for(uri, own));
-    Ok(Opened { queues, upkeep, mtu, mtu_most, transmit, mac, pool })
+    Ok(Opened { queues, upkeep, mtu, mtu_most, transmit, dma, mac, pool })
 }
 
 fn start(

@@ -8,7 +8,7 @@ use crossbeam::channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use crossbeam::queue::ArrayQueue;
 use dcp_core::{Endpoint, EndpointConfig, MrAttr, MrKeys, RegionId};
 use dcp_wire::{Ipv4Addr, MacAddr, ParseOptions};
-use dpdk_ffi::{Clock, Eal, Pool, PoolConfig, QueuePair, Region};
+use dpdk_ffi::{Clock, DmaDevice, Eal, Pool, PoolConfig, QueuePair, Region};
 
 use super::cq::Cq;
 use super::engine::{Control, Engine, Post};
@@ -72,6 +72,8 @@ pub(super) struct DeviceInner {
     hosts: Vec<EndpointConfig>,
     next_va: AtomicU64,
     registry: Mutex<Registry>,
+    /// A card that reads memory by itself: regions are mapped for it.
+    dma: Option<DmaDevice>,
     _listing: Listing,
 }
 
@@ -114,7 +116,7 @@ impl Device {
             let header_pool = header_pool.map_err(ResourceError::Pool)?;
             made.push((make_worker(eal, Queues::own(queues), header_pool, host, clock, config)?, host));
         }
-        Ok(Self::of(eal, clock, made, config))
+        Ok(Self::of(eal, clock, made, None, config))
     }
 
     /// A device over an open network device: one worker for each of its queues, or more for
@@ -130,7 +132,7 @@ impl Device {
         config: &DeviceConfig,
     ) -> Result<Self, ResourceError> {
         let clock = Clock::calibrate();
-        let (mac, transmit, mtu) = (device.mac(), device.transmit(), device.mtu());
+        let (mac, transmit, mtu, dma) = (device.mac(), device.transmit(), device.mtu(), device.dma_device());
         let config = &DeviceConfig { mtu: config.mtu.min(mtu), ..config.clone() };
         let mut own = device.take_queues();
         let lanes: Vec<Lane> =
@@ -154,10 +156,16 @@ impl Device {
             }
             made.push((worker, host));
         }
-        Ok(Self::of(eal, clock, made, config))
+        Ok(Self::of(eal, clock, made, dma, config))
     }
 
-    fn of(eal: &Arc<Eal>, clock: Clock, made: Vec<(Worker, EndpointConfig)>, config: &DeviceConfig) -> Self {
+    fn of(
+        eal: &Arc<Eal>,
+        clock: Clock,
+        made: Vec<(Worker, EndpointConfig)>,
+        dma: Option<DmaDevice>,
+        config: &DeviceConfig,
+    ) -> Self {
         let mut workers = Vec::with_capacity(made.len());
         let mut hosts = Vec::with_capacity(made.len());
         for (number, (worker, host)) in made.into_iter().enumerate() {
@@ -173,6 +181,7 @@ impl Device {
             hosts,
             next_va: AtomicU64::new(VA_FIRST),
             registry: Mutex::default(),
+            dma,
             _listing: listing,
         };
         Self { inner: Arc::new(inner) }
@@ -344,6 +353,9 @@ impl DeviceInner {
         region: &Region,
         attr: MrAttr,
     ) -> Result<(RegionId, MrKeys), ResourceError> {
+        if let Some(card) = &self.dma {
+            region.map_for(card).map_err(ResourceError::Dma)?;
+        }
         let mut registry = self.lock_registry();
         let id = registry.take();
         let attr = MrAttr { region: id, ..attr };

@@ -14,6 +14,8 @@ pub enum ResourceError {
     Register(RegisterError),
     /// Memory that the machine does not give.
     Memory(RegionError),
+    /// Memory that a card cannot read.
+    Dma(dpdk_ffi::DmaError),
     /// Mbufs that the EAL's memory does not hold.
     Pool(PoolError),
     /// A network device that does not do its part.
@@ -49,6 +51,7 @@ impl fmt::Display for ResourceError {
             Self::Create(error) => error.fmt(f),
             Self::Register(error) => error.fmt(f),
             Self::Memory(error) => error.fmt(f),
+            Self::Dma(error) => error.fmt(f),
             Self::Pool(error) => error.fmt(f),
             Self::Device(error) => error.fmt(f),
             Self::NoSuchWorker { worker, workers } => {

@@ -84,6 +84,10 @@ impl Host {
             Role::Client => (add(outgoing)?, None),
             Role::Server => (add(incoming)?, None),
         };
+        if let Some(card) = device.dma_device() {
+            let regions = std::iter::once(&memory).chain(&inbox).map(|memory| &memory.region);
+            regions.into_iter().try_for_each(|region| region.map_for(&card)).map_err(environment)?;
+        }
         let qps = make_qps(&mut worker, plan.qps, config)?;
         let host = Self {
             cqs,
