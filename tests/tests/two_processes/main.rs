@@ -1,6 +1,7 @@
 //! `dcp-bench` as a server and a client: over memif, and over veth in a network namespace.
 #![forbid(unsafe_code)]
 
+mod burden;
 mod endings;
 mod latency;
 mod operations;
