@@ -297,8 +297,8 @@ mod tests {
     fn auto_threshold_is_above_what_a_polling_worker_shows_when_all_is_well() {
         let mut rhcc = Rhcc::new(RhccConfig::new());
         // One round or four, now and then eight, and two peaks.
-        for number in 0..CALIBRATION as u64 {
-            let rounds = if number < 2 { 1000 } else { [1, 4, 4, 1, 4, 4, 1, 8][number as usize % 8] };
+        for number in 0..CALIBRATION {
+            let rounds = if number < 2 { 1000 } else { [1, 4, 4, 1, 4, 4, 1, 8][number % 8] };
             answer(&mut rhcc, 2000 * rounds);
         }
         assert_eq!(rhcc.threshold_ns(), Some(32_000));
