@@ -8,10 +8,12 @@ use clap::error::ErrorKind;
 
 use crate::args::{self, BandwidthArgs, Cli, Command};
 use crate::console::{Console, say};
+use crate::csv;
 use crate::device::{self, Stage};
 use crate::failure::{Failure, FailureKind};
 use crate::interrupt;
 use crate::json;
+use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Mode, Op, Plan};
 use crate::progress::Progress;
@@ -84,66 +86,82 @@ struct App {
 
 impl App {
     fn new(words: Vec<OsString>, args: &BandwidthArgs) -> Self {
-        let table_on_stderr = args.output.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-        let console = Console { table_on_stderr, quiet: args.output.quiet };
+        let console = Console { table_on_stderr: args.output.takes_stdout(), quiet: args.output.quiet };
         Self { words, console, unit: args.output.unit() }
     }
 
     fn run(&self, args: &BandwidthArgs, op: Op) -> u8 {
-        let (plan, notes) = match args.plan(op) {
+        let (plans, notes) = match args.plans(op) {
             Ok(planned) => planned,
             Err(failure) => {
                 self.console.failure(&failure);
                 return refuse(&self.words, &failure);
             }
         };
-        let sink = match JsonSink::open(args.output.json.as_deref()) {
-            Ok(sink) => Arc::new(Mutex::new(sink)),
+        let opened = JsonSink::open(args.output.json().as_deref())
+            .and_then(|json| Ok((json, JsonSink::open(args.output.csv.as_deref())?)));
+        let (json, mut csv) = match opened {
+            Ok((json, csv)) => (Arc::new(Mutex::new(json)), csv),
             Err(failure) => {
                 self.console.failure(&failure);
                 return failure.exit_code();
             }
         };
         notes.iter().for_each(|note| self.console.note(note));
-        let result = self.measure(&plan, &sink);
-        self.conclude(&plan, notes, &sink, result)
+        let mut rows = Vec::with_capacity(plans.len());
+        let measured = self.measure(&plans, &json, &mut rows);
+        let ended = measured.and_then(|()| self.show_end(&rows)).and_then(|()| missed(&rows));
+        let written = if rows.is_empty() { Ok(()) } else { csv.write(&csv::results(&rows)) };
+        self.conclude(&plans[0], notes, &json, &rows, ended.and(written))
     }
 
-    fn measure(&self, plan: &Plan, sink: &Arc<Mutex<JsonSink>>) -> Result<Outcome, Failure> {
+    fn measure(
+        &self,
+        plans: &[Plan],
+        sink: &Arc<Mutex<JsonSink>>,
+        rows: &mut Vec<(Plan, Outcome)>,
+    ) -> Result<(), Failure> {
         let sink = Arc::clone(sink);
         let interrupted = interrupt::watch(move || tell_cut_off(&sink)).map_err(|error| {
             Failure::environment(format!("cannot watch for Ctrl-C: {error}")).with_hint(RAISE)
         })?;
-        let mut progress = if self.console.quiet { Progress::hidden() } else { Progress::on_terminal(plan) };
+        let progress = if self.console.quiet { Progress::hidden() } else { Progress::on_terminal(&plans[0]) };
+        let mut progress = progress.with_rows(self.console, self.unit);
         let mut stage = Stage {
             interrupted: &interrupted,
             progress: &mut progress,
-            banner: &|plan| self.console.table(&report::banner(plan, self.unit)),
+            banner: &|plan| self.console.table(&report::banner(plan, self.unit, plans.len() > 1)),
             line: &|text| self.console.table(text),
             note: &|text| self.console.note(text),
         };
-        let result = device::run(plan, &mut stage);
+        let mut row = |plan: &Plan, outcome: Outcome| {
+            self.show(plan, &outcome)?;
+            let outcome = judged(outcome)?;
+            rows.push((plan.clone(), outcome));
+            Ok(())
+        };
+        let result = device::run(plans, &mut stage, &mut row);
         progress.finish();
         result
     }
 
-    /// Prints what there is to print; answers the exit code.
+    /// Leaves the JSON behind; answers the exit code.
     fn conclude(
         &self,
         plan: &Plan,
         mut notes: Vec<String>,
         sink: &Mutex<JsonSink>,
-        result: Result<Outcome, Failure>,
+        rows: &[(Plan, Outcome)],
+        ended: Result<(), Failure>,
     ) -> u8 {
-        let result = result.and_then(|outcome| self.show(plan, &outcome).and_then(|()| judged(outcome)));
-        let (json, mut exit_code) = match &result {
-            Ok(outcome) => {
-                notes.extend(outcome.notes.iter().cloned());
-                (json::results(plan, outcome, &notes), success_code(outcome))
+        let (json, mut exit_code) = match &ended {
+            Ok(()) => {
+                notes.extend(rows.iter().flat_map(|(_, outcome)| outcome.notes.iter().cloned()));
+                (json::results(plan, rows, &notes), success_code(rows))
             }
             Err(failure) => (json::error(failure), failure.exit_code()),
         };
-        if let Err(failure) = &result {
+        if let Err(failure) = &ended {
             self.console.failure(failure);
             if failure.kind == FailureKind::Transfer {
                 say(&format!("  repeat: {}", self.repeat(plan)));
@@ -156,16 +174,32 @@ impl App {
         exit_code
     }
 
-    /// Prints the row and what follows it.
+    /// Prints a row and what belongs to it.
     fn show(&self, plan: &Plan, outcome: &Outcome) -> Result<(), Failure> {
         let row = match plan.mode {
             Mode::Bandwidth => report::row(plan.size, outcome, self.unit),
             Mode::Latency => report::latency_row(plan.size, outcome),
         };
         self.console.table(&row)?;
-        self.console.table(&report::footer(outcome))?;
-        outcome.notes.iter().for_each(|note| self.console.note(note));
-        if outcome.interrupted {
+        self.console.table(&report::remarks(outcome, plan.mode))?;
+        if let Verification::Failed(_) = outcome.verification {
+            self.console.table(&report::footer(&outcome.net, &outcome.verification))?;
+        }
+        Ok(())
+    }
+
+    /// Prints what follows the rows.
+    fn show_end(&self, rows: &[(Plan, Outcome)]) -> Result<(), Failure> {
+        let mut net = NetCounters::default();
+        rows.iter().for_each(|(_, outcome)| net.add(&outcome.net));
+        let checked = |(_, outcome): &(Plan, Outcome)| outcome.verification == Verification::Passed;
+        let all = rows.iter().all(checked) && !rows.is_empty();
+        let verification = if all { Verification::Passed } else { Verification::NotChecked };
+        self.console.table(&report::footer(&net, &verification))?;
+        for (_, outcome) in rows {
+            outcome.notes.iter().for_each(|note| self.console.note(note));
+        }
+        if rows.iter().any(|(_, outcome)| outcome.interrupted) {
             self.console.note("stopped; these are the results until then");
         }
         Ok(())
@@ -192,9 +226,23 @@ fn judged(outcome: Outcome) -> Result<Outcome, Failure> {
     }
 }
 
+/// A failure where a run was slower than its user allows.
+fn missed(rows: &[(Plan, Outcome)]) -> Result<(), Failure> {
+    for (plan, outcome) in rows {
+        let gbps = outcome.throughput().gbps();
+        if let Some(limit) = plan.reporting.limit_gbps.filter(|&limit| gbps < limit) {
+            return Err(Failure::transfer(format!(
+                "{} bytes went at {gbps:.3} Gb/s on average, which is below --limit_bw {limit}",
+                plan.size
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Exit code of a run that has results: a stopped one is no success.
-const fn success_code(outcome: &Outcome) -> u8 {
-    if outcome.interrupted { FailureKind::Interrupted.exit_code() } else { 0 }
+fn success_code(rows: &[(Plan, Outcome)]) -> u8 {
+    if rows.iter().any(|(_, outcome)| outcome.interrupted) { FailureKind::Interrupted.exit_code() } else { 0 }
 }
 
 /// A word as a shell takes it.
@@ -210,7 +258,6 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::NetCounters;
     use crate::outcome::Details;
 
     fn outcome(verification: Verification, interrupted: bool) -> Outcome {
@@ -233,7 +280,7 @@ mod tests {
     fn exit_code_is_success_only_for_a_whole_run() {
         for (interrupted, code) in [(false, 0), (true, 130)] {
             let judged = judged(outcome(Verification::Passed, interrupted)).unwrap();
-            assert_eq!(success_code(&judged), code);
+            assert_eq!(success_code(&[(Plan::default(), judged)]), code);
         }
     }
 

@@ -1,10 +1,11 @@
 //! The command line.
 
 mod link;
+mod perftest;
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -12,13 +13,18 @@ use clap::{Args, Parser, Subcommand};
 use crate::burden::{self, BurdenArgs};
 use crate::congestion::CongestionArgs;
 use crate::failure::Failure;
+use crate::load::LoadArgs;
 use crate::network::NetworkArgs;
 pub use link::LinkArgs;
+pub use perftest::PerftestArgs;
 
 use crate::plan::{Device, Faults, LATENCY_ITERATIONS, Length, Mode, Op, Plan, Threads};
 use crate::report::Unit;
 use crate::tools::Tool;
 use crate::units::{self, Cores, Probability};
+
+/// Where perftest puts its JSON.
+const PERFTEST_JSON: &str = "perftest_out.json";
 
 /// perftest for DCP.
 ///
@@ -102,6 +108,12 @@ pub struct BandwidthArgs {
     /// What else the server's host has to do.
     #[command(flatten)]
     pub burden: BurdenArgs,
+    /// How much of it.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What people know from perftest.
+    #[command(flatten)]
+    pub perftest: PerftestArgs,
     /// The network in between.
     #[command(flatten)]
     pub fabric: FabricArgs,
@@ -204,6 +216,15 @@ pub struct OutputArgs {
     /// Write the results to FILE as JSON, also when the run fails; - = stdout, the table then goes to stderr
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// perftest's way to ask for JSON: to the file of --out_json_file
+    #[arg(long = "out_json")]
+    pub out_json: bool,
+    /// Like --json; with --out_json alone it is perftest_out.json
+    #[arg(long = "out_json_file", value_name = "FILE", conflicts_with = "json")]
+    pub out_json_file: Option<PathBuf>,
+    /// Write the rows to FILE as comma-separated values; - = stdout, the table then goes to stderr
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
     /// No progress bar and no notes
     #[arg(long)]
     pub quiet: bool,
@@ -213,6 +234,18 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Where the JSON goes.
+    pub fn json(&self) -> Option<PathBuf> {
+        let default = self.out_json.then(|| PathBuf::from(PERFTEST_JSON));
+        self.json.clone().or_else(|| self.out_json_file.clone()).or(default)
+    }
+
+    /// Whether stdout holds what other programs read.
+    pub fn takes_stdout(&self) -> bool {
+        let stdout = Some(PathBuf::from("-"));
+        self.csv == stdout || self.json() == stdout
+    }
+
     /// Unit of the table.
     pub const fn unit(&self) -> Unit {
         if self.report_gbits { Unit::Gigabits } else { Unit::Mebibytes }
@@ -220,18 +253,27 @@ impl OutputArgs {
 }
 
 impl BandwidthArgs {
-    /// The run that the options describe, and what the user should know about it.
+    /// The runs that the options describe, at least one, and what the user should know about it.
     ///
     /// # Errors
     /// A usage failure.
-    pub fn plan(&self, op: Op) -> Result<(Plan, Vec<String>), Failure> {
+    pub fn plans(&self, op: Op) -> Result<(Vec<Plan>, Vec<String>), Failure> {
         if self.traffic.iters.is_some() && self.traffic.duration.is_some() {
             return Err(Failure::usage(
                 "--iters and --duration cannot be used together: a run ends by its messages or by its time",
             ));
         }
-        let mut plan = self.unchecked_plan(op, self.link.device()?)?.checked()?;
-        let mut notes = Vec::from_iter(burden::place(&mut plan));
+        if self.output.csv.as_deref() == Some(Path::new("-"))
+            && self.output.json().as_deref() == Some(Path::new("-"))
+        {
+            return Err(Failure::usage("--json and --csv cannot both go to stdout"));
+        }
+        let mut plans = self.perftest.plans(&self.unchecked_plan(op, self.link.device()?)?)?;
+        let mut notes: Vec<_> = self.perftest.notes().collect();
+        // All runs have the same burden, so one is told of it.
+        let placed: Vec<_> = plans.iter_mut().filter_map(burden::place).collect();
+        notes.extend(placed.into_iter().take(1));
+        let plan = &plans[0];
         if plan.device == Device::Loop {
             notes.push(
                 "loop: clients, switch and server all run in this process; use --server to wait for a peer"
@@ -252,7 +294,7 @@ impl BandwidthArgs {
                 notes.push(format!("{option} is cut to {used}, {limit}"));
             }
         }
-        Ok((plan, notes))
+        Ok((plans, notes))
     }
 
     fn unchecked_plan(&self, op: Op, device: Device) -> Result<Plan, Failure> {
@@ -270,7 +312,10 @@ impl BandwidthArgs {
             op,
             mode,
             device,
-            size: traffic.size.unwrap_or(op.default_size(mode)),
+            size: match self.load.size_dist {
+                Some(dist) => dist.largest(),
+                None => traffic.size.unwrap_or(op.default_size(mode)),
+            },
             length,
             qps: traffic.qp,
             tx_depth: traffic.tx_depth.unwrap_or(default.tx_depth),
@@ -300,6 +345,9 @@ impl BandwidthArgs {
             retry_cnt: traffic.retry_cnt,
             rnr_retry: traffic.rnr_retry,
             icrc: traffic.icrc,
+            load: self.load.load(),
+            use_hugepages: self.perftest.use_hugepages,
+            reporting: self.perftest.reporting(),
         })
     }
 }
@@ -314,16 +362,23 @@ pub fn not_an_operation(words: &[OsString]) -> Failure {
 
 /// Where `--json` points to on a command line that could not be parsed as a whole.
 pub fn json_target(words: &[OsString]) -> Option<PathBuf> {
+    let mut default = None;
     let mut words = words.iter().skip(1);
     while let Some(word) = words.next() {
-        if word == "--json" {
-            return words.next().filter(|path| !path.is_empty()).map(PathBuf::from);
+        if word == "--out_json" {
+            default = Some(PathBuf::from(PERFTEST_JSON));
         }
-        if let Some(path) = word.to_str().and_then(|word| word.strip_prefix("--json=")) {
-            return Some(path).filter(|path| !path.is_empty()).map(PathBuf::from);
+        for option in ["--json", "--out_json_file"] {
+            if word == option {
+                return words.next().filter(|path| !path.is_empty()).map(PathBuf::from);
+            }
+            let value = word.to_str().and_then(|word| word.strip_prefix(option)?.strip_prefix('='));
+            if let Some(path) = value {
+                return Some(path).filter(|path| !path.is_empty()).map(PathBuf::from);
+            }
         }
     }
-    None
+    default
 }
 
 fn parse_iterations(text: &str) -> Result<NonZeroU64, String> {
@@ -337,12 +392,14 @@ mod tests {
     use super::*;
     use crate::burden::Burden;
     use crate::congestion::Congestion;
+    use crate::load::Load;
     use crate::network::{Balance, Network, Shape};
+    use crate::plan::Reporting;
 
     fn plan(options: &[&str]) -> Result<(Plan, Vec<String>), Failure> {
         let words = ["dcp-bench", "write"].iter().chain(options);
         match Cli::try_parse_from(words).unwrap().command.operation() {
-            Ok((op, args)) => args.plan(op),
+            Ok((op, args)) => args.plans(op).map(|(mut plans, notes)| (plans.remove(0), notes)),
             Err(words) => Err(not_an_operation(&words)),
         }
     }
@@ -363,7 +420,8 @@ mod tests {
     #[test]
     fn every_option_reaches_the_plan() {
         let line = "-s 1M -n 7 -q 3 -t 5 -r 6 -m 256 -Q 2 -u 10 --retry-cnt 3 --window 128K --threads split --verify \
-                    --rnr-retry 2 --icrc --cores 0-1 --antagonist 2 --rhcc-receiver \
+                    --rnr-retry 2 --icrc --cores 0-1 --rate 2.5 -l 2 --use_hugepages -N -w 0.5 \
+                    --antagonist 2 --rhcc-receiver \
                     --hosts 9 --topology two-switch --path-weights 1:4 --lb spray --link-gbps 2.5 --pcap out.pcap \
                     --reorder 0.25 --corrupt 1e-3 --threshold 8K --control-bytes 0 --trim 5% --drop 0.001 --dup 1 --seed 42";
         let (plan, _) = plan(&line.split_whitespace().collect::<Vec<_>>()).unwrap();
@@ -407,6 +465,9 @@ mod tests {
             retry_cnt: 3,
             rnr_retry: 2,
             icrc: true,
+            load: Load { rate_gbps: Some(2.5), post_list: 2, ..Load::default() },
+            use_hugepages: true,
+            reporting: Reporting { no_peak: true, limit_gbps: Some(0.5), ..Reporting::default() },
         };
         assert_eq!(plan, expected);
         assert_eq!((plan.clients(), plan.total_qps(), plan.total_iterations()), (8, 24, Some(168)));
@@ -453,5 +514,7 @@ mod tests {
         assert_eq!(target("dcp-bench write --json"), None);
         assert_eq!(target("dcp-bench write --json="), None);
         assert_eq!(target("dcp-bench write"), None);
+        assert_eq!(target("dcp-bench write --out_json --nonsense"), Some("perftest_out.json".into()));
+        assert_eq!(target("dcp-bench write --out_json --out_json_file=a"), Some("a".into()));
     }
 }

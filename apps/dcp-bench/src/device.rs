@@ -24,17 +24,33 @@ pub struct Stage<'a> {
     pub note: &'a dyn Fn(&str),
 }
 
-/// Carries out `plan` on its device until it is done or interrupted.
+/// Carries out `plans`, one after the other on one device, until they are done or interrupted. `row`: takes what each
+/// brought.
 ///
 /// # Errors
-/// The transfer failed, or the machine cannot run it.
-pub fn run(plan: &Plan, stage: &mut Stage<'_>) -> Result<Outcome, Failure> {
-    match &plan.device {
+/// The transfer failed, the machine cannot run it, or `row` says so.
+pub fn run(
+    plans: &[Plan],
+    stage: &mut Stage<'_>,
+    row: &mut dyn FnMut(&Plan, Outcome) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let Some(first) = plans.first() else { return Ok(()) };
+    match &first.device {
         Device::Loop => {
-            (stage.banner)(plan)?;
-            Loop::start(plan)?.run(plan, stage.interrupted, stage.progress)
+            (stage.banner)(first)?;
+            let the_loop = Loop::start(first)?;
+            for plan in plans {
+                stage.progress.begin(plan);
+                let outcome = the_loop.run(plan, stage.interrupted, stage.progress)?;
+                let interrupted = outcome.interrupted;
+                row(plan, outcome)?;
+                if interrupted {
+                    break;
+                }
+            }
+            Ok(())
         }
-        Device::Null => null::run(plan, stage),
-        Device::Link(link) => pair::run(plan, link, stage),
+        Device::Null => row(first, null::run(first, stage)?),
+        Device::Link(link) => row(first, pair::run(first, link, stage)?),
     }
 }

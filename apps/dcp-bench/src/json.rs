@@ -4,10 +4,13 @@ use serde::Serialize;
 
 use crate::burden::Strain;
 use crate::failure::Failure;
+use crate::fairness::Fairness;
+use crate::load::Arrivals;
 use crate::measure;
 use crate::net::NetCounters;
-use crate::outcome::Outcome;
+use crate::outcome::{Interval, Outcome};
 use crate::plan::{Device, Mode, Plan, Trigger};
+use crate::sizes::SizeDist;
 use crate::stats::LatencySummary;
 
 pub(crate) const TOOL: &str = "dcp-bench";
@@ -21,9 +24,6 @@ struct Report<'a> {
     /// What the latencies are, with `mode` "lat".
     #[serde(skip_serializing_if = "Option::is_none")]
     lat_is: Option<&'a str>,
-    /// How a side sees that a message has come, with `mode` "lat".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lat_trigger: Option<&'a str>,
     device: String,
     /// Which of two processes this is; only there when there are two.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,6 +41,13 @@ struct Report<'a> {
     /// Like everything about the switch, only there when that is in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     hosts: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_gbps: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arrivals: Option<&'a str>,
+    /// Sizes are drawn from it; `size_bytes` is then the largest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size_dist: Option<&'a str>,
     /// Bytes.
     window: u64,
     /// Bytes.
@@ -60,7 +67,7 @@ struct Report<'a> {
     /// Only there when the user stopped the run.
     #[serde(skip_serializing_if = "is_false")]
     interrupted: bool,
-    results: [Row<'a>; 1],
+    results: Vec<Row<'a>>,
 }
 
 /// Probabilities from 0 to 1.
@@ -80,6 +87,18 @@ struct Row<'a> {
     bw_peak_gbps: Option<f64>,
     msg_rate_mpps: Option<f64>,
     lat_us: Option<LatencySummary>,
+    /// How a side sees that a message has come, with `mode` "lat".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lat_trigger: Option<&'static str>,
+    /// Messages whose time came too late to be sent, with `mode` "load".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overdue: Option<u64>,
+    /// Only there with several queue pairs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fairness: Option<Fairness>,
+    /// Only there with `--interval`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    intervals: Vec<Interval>,
     verified: Option<bool>,
     net: NetCounters,
     cpu: Cpu,
@@ -110,21 +129,18 @@ struct ErrorBody<'a> {
 }
 
 /// The object of a run that has results, with all that the user was told.
-pub fn results(plan: &Plan, outcome: &Outcome, notes: &[String]) -> String {
+pub fn results(plan: &Plan, rows: &[(Plan, Outcome)], notes: &[String]) -> String {
     let has_switch = plan.device == Device::Loop;
-    // The MTU may have been found out only when the two were connected.
-    let trigger = Plan { mtu: outcome.mtu, ..plan.clone() }.trigger();
     render(&Report {
         tool: TOOL,
         version: env!("CARGO_PKG_VERSION"),
         op: plan.op.name(),
-        mode: plan.mode.name(),
-        lat_is: trigger.map(|it| if it.is_halved() { "half_round_trip" } else { "round_trip" }),
-        lat_trigger: trigger.map(Trigger::name),
+        mode: plan.mode_name(),
+        lat_is: plan.trigger().map(|it| if it.is_halved() { "half_round_trip" } else { "round_trip" }),
         device: plan.device.name(),
         role: plan.device.role(),
         threads: plan.threads.name(),
-        mtu: outcome.mtu,
+        mtu: rows.first().map_or(plan.mtu, |(_, outcome)| outcome.mtu),
         qps: plan.qps,
         tx_depth: plan.tx_depth,
         rx_depth: plan.rx_depth,
@@ -132,6 +148,9 @@ pub fn results(plan: &Plan, outcome: &Outcome, notes: &[String]) -> String {
         rhcc: plan.congestion.rhcc.is_some(),
         seed: plan.seed,
         hosts: has_switch.then_some(plan.hosts),
+        rate_gbps: plan.load.rate_gbps,
+        arrivals: plan.load.arrivals.map(Arrivals::name),
+        size_dist: plan.load.size_dist.map(SizeDist::name),
         window: plan.window_bytes,
         threshold: has_switch.then_some(plan.threshold_bytes),
         control_bytes: has_switch.then_some(plan.control_bytes),
@@ -147,8 +166,8 @@ pub fn results(plan: &Plan, outcome: &Outcome, notes: &[String]) -> String {
             dup: plan.faults.duplicate.get(),
         }),
         notes,
-        interrupted: outcome.interrupted,
-        results: [row(plan, outcome)],
+        interrupted: rows.iter().any(|(_, outcome)| outcome.interrupted),
+        results: rows.iter().map(|(plan, outcome)| row(plan, outcome)).collect(),
     })
 }
 
@@ -176,6 +195,11 @@ fn row<'a>(plan: &Plan, outcome: &'a Outcome) -> Row<'a> {
         bw_peak_gbps: outcome.peak_bytes_per_second.filter(|_| rated).map(measure::gbps),
         msg_rate_mpps: rated.then(|| throughput.mpps()),
         lat_us: outcome.details.latency,
+        // The MTU may have been found out only when the two were connected.
+        lat_trigger: Plan { mtu: outcome.mtu, ..plan.clone() }.trigger().map(Trigger::name),
+        overdue: plan.load.arrivals.map(|_| outcome.details.overdue),
+        fairness: outcome.details.fairness,
+        intervals: outcome.details.intervals.clone(),
         verified: outcome.verification.verified(),
         net: outcome.net,
         cpu: Cpu {
@@ -259,14 +283,14 @@ mod tests {
 
     #[test]
     fn results_have_the_shape_of_the_contract() {
-        assert_eq!(parse(&results(&plan(), &outcome(), &notes())), parse(&golden()));
+        assert_eq!(parse(&results(&plan(), &[(plan(), outcome())], &notes())), parse(&golden()));
     }
 
     #[test]
     fn keys_come_in_the_order_of_the_contract() {
         let keys =
             |text: &str| -> Vec<String> { text.split('"').skip(1).step_by(2).map(str::to_owned).collect() };
-        assert_eq!(keys(&results(&plan(), &outcome(), &notes())), keys(&golden()));
+        assert_eq!(keys(&results(&plan(), &[(plan(), outcome())], &notes())), keys(&golden()));
     }
 
     #[test]
@@ -275,9 +299,9 @@ mod tests {
         (1..=1000).for_each(|micros| latencies.record(micros * 1000));
         let details = Details { latency: latencies.summary(), ..Details::default() };
         let plan = Plan { mode: Mode::Latency, size: 2, ..plan() };
-        let json = parse(&results(&plan, &Outcome { details, ..outcome() }, &notes()));
+        let json = parse(&results(&plan, &[(plan.clone(), Outcome { details, ..outcome() })], &notes()));
         assert_eq!(
-            (&json["mode"], &json["lat_is"], &json["lat_trigger"]),
+            (&json["mode"], &json["lat_is"], &json["results"][0]["lat_trigger"]),
             (&"lat".into(), &"half_round_trip".into(), &"last_byte".into())
         );
         let row = &json["results"][0];
@@ -300,7 +324,7 @@ mod tests {
             elapsed_ns: 0,
             ..outcome()
         };
-        let row = &parse(&results(&plan(), &none, &notes()))["results"][0];
+        let row = &parse(&results(&plan(), &[(plan(), none)], &notes()))["results"][0];
         for key in ["bw_peak_gbps", "lat_us", "verified"] {
             assert!(row[key].is_null(), "{key}");
         }
@@ -311,7 +335,7 @@ mod tests {
     #[test]
     fn stopped_run_says_so() {
         let stopped = Outcome { interrupted: true, ..outcome() };
-        assert_eq!(parse(&results(&plan(), &stopped, &notes()))["interrupted"], true);
+        assert_eq!(parse(&results(&plan(), &[(plan(), stopped)], &notes()))["interrupted"], true);
     }
 
     #[test]

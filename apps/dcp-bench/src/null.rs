@@ -14,10 +14,12 @@ use dcp::wire::{Ack, Ecn, Headers, Kind, MacAddr, Msn, PKey, Packet, Path, Qpn, 
 
 use crate::device::Stage;
 use crate::failure::Failure;
+use crate::fairness::Fairness;
 use crate::net::NetCounters;
-use crate::outcome::Outcome;
+use crate::outcome::{Details, Outcome, overdue_note};
 use crate::pair::Host;
 use crate::plan::{Link, Plan, Side};
+use crate::stats::Latencies;
 use crate::traffic::{Content, Next, Sender, SenderParts, Tally};
 
 /// Addresses for documentation (RFC 5737): nobody has them.
@@ -66,6 +68,10 @@ pub(crate) fn run(plan: &Plan, stage: &mut Stage<'_>) -> Result<Outcome, Failure
         }
     }
     let mut outcome = tally.outcome(&host.plan, host.clock.now_ns(), sender.completed(), 1);
+    let latency = sender.latencies().and_then(Latencies::summary);
+    let (fairness, overdue) = (Fairness::of(&sender.rates()), sender.overdue());
+    outcome.details = Details { latency, fairness, overdue, ..outcome.details };
+    outcome.notes.extend(overdue_note(&outcome.details));
     outcome.net = NetCounters::of(&sender.worker);
     outcome.interrupted |= interrupted.load(Ordering::Relaxed);
     let ignored = sender.worker.counters().received;

@@ -2,6 +2,9 @@
 
 use crate::burden::Strain;
 use crate::measure::Throughput;
+use serde::Serialize;
+
+use crate::fairness::Fairness;
 use crate::net::NetCounters;
 use crate::stats::LatencySummary;
 
@@ -40,6 +43,33 @@ pub struct Details {
     pub latency: Option<LatencySummary>,
     /// How hogs at the server fared.
     pub burden: Option<Strain>,
+    /// How evenly queue pairs shared the way.
+    pub fairness: Option<Fairness>,
+    /// The run piece by piece.
+    pub intervals: Vec<Interval>,
+    /// Messages whose time had come, and that were not sent when the run was over.
+    pub overdue: u64,
+}
+
+/// What to say about messages that came too late to be sent.
+pub fn overdue_note(details: &Details) -> Option<String> {
+    let count = details.overdue;
+    (count > 0).then(|| {
+        format!("{count} messages were due and not sent when the run was over: it is slower than --rate, and they are in no latency")
+    })
+}
+
+/// A piece of a run.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Interval {
+    /// When it began, in seconds of the run.
+    pub start: f64,
+    /// How long it was.
+    pub seconds: f64,
+    /// Messages completed in it.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// What one row of a run brought, complete or interrupted.

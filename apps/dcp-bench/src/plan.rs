@@ -11,6 +11,7 @@ use dcp::wire::MacAddr;
 use crate::burden::Burden;
 use crate::congestion::Congestion;
 use crate::failure::Failure;
+use crate::load::Load;
 use crate::network::Network;
 use crate::op::ATOMIC_BYTES;
 pub use crate::op::Op;
@@ -170,6 +171,9 @@ pub enum Trigger {
 }
 
 impl Trigger {
+    /// What is measured of writes of several sizes, for people.
+    pub const LAST_BYTE_OR_IMMEDIATE: &str = "half a round trip; answered when the last byte is seen, above one MTU when immediate data is received";
+
     /// Name in the JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -256,6 +260,25 @@ pub struct Plan {
     pub rnr_retry: u8,
     /// Whether frames carry an ICRC.
     pub icrc: bool,
+    /// How much a client sends, and when.
+    pub load: Load,
+    /// Whether messages must lie in huge pages.
+    pub use_hugepages: bool,
+    /// What is told of the run.
+    pub reporting: Reporting,
+}
+
+/// What is told of a run.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Reporting {
+    /// Time between rows while it goes on.
+    pub interval: Option<Duration>,
+    /// Time left out at both ends of a run that time limits.
+    pub margin: Option<Duration>,
+    /// Whether nobody wants the peak.
+    pub no_peak: bool,
+    /// Average bandwidth below which the run has failed, in Gb/s.
+    pub limit_gbps: Option<f64>,
 }
 
 impl Default for Plan {
@@ -289,6 +312,9 @@ impl Default for Plan {
             retry_cnt: 7,
             rnr_retry: 7,
             icrc: false,
+            load: Load::default(),
+            use_hugepages: false,
+            reporting: Reporting::default(),
         }
     }
 }
@@ -335,11 +361,16 @@ impl Plan {
             let at_most = |depth: u32| u32::try_from(n.get()).map_or(depth, |n| n.min(depth));
             (self.tx_depth, self.rx_depth) = (at_most(self.tx_depth), at_most(self.rx_depth));
         }
+        if self.load.arrivals.is_some() {
+            // Each completion has its time.
+            self.cq_mod = 1;
+        }
         if self.mode == Mode::Latency {
             self.tx_depth = self.tx_depth.min(if self.is_rally() { RALLY_DEPTH } else { 1 });
             self.cq_mod = 1;
         }
         self.cq_mod = self.cq_mod.min(self.tx_depth);
+        self.check_load()?;
         Ok(self)
     }
 
@@ -389,6 +420,26 @@ impl Plan {
         })
     }
 
+    /// Name of what is measured, in the JSON: with times of its own for each message, a load has rates and latencies.
+    pub const fn mode_name(&self) -> &'static str {
+        if self.load.arrivals.is_some() { "load" } else { self.mode.name() }
+    }
+
+    fn check_load(&self) -> Result<(), Failure> {
+        self.load.check(self.qps, self.tx_depth)?;
+        let bandwidth_only = [
+            ("--rate", self.load.rate_gbps.is_some()),
+            ("--size-dist", self.load.size_dist.is_some()),
+            ("--post_list", self.load.post_list > 1),
+            ("--limit_bw", self.reporting.limit_gbps.is_some()),
+        ];
+        let wrong = bandwidth_only.iter().find(|(_, used)| *used && self.mode == Mode::Latency);
+        if let Some((option, _)) = wrong {
+            return Err(Failure::usage(format!("{option} is for bandwidth: leave it out with --lat")));
+        }
+        Ok(())
+    }
+
     /// One message at a time, between two.
     fn check_latency(&self) -> Result<(), Failure> {
         if self.mode == Mode::Bandwidth {
@@ -409,6 +460,9 @@ impl Plan {
     fn check_atomic(&self) -> Result<(), Failure> {
         if !self.op.is_atomic() || self.size == ATOMIC_BYTES {
             return Ok(());
+        }
+        if self.load.size_dist.is_some() {
+            return Err(Failure::usage("--size-dist draws sizes, and atomics have 8 bytes"));
         }
         let (size, op) = (self.size, self.op.name());
         Err(Failure::usage(format!("--size is {size}, but {op} works on {ATOMIC_BYTES} bytes: leave it out")))

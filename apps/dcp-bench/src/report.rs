@@ -3,9 +3,12 @@
 use std::fmt::Write;
 
 use crate::congestion::Scheme;
+use crate::fairness::Fairness;
 use crate::measure;
-use crate::outcome::{Outcome, Verification};
-use crate::plan::{Device, Mode, Plan};
+use crate::net::NetCounters;
+use crate::outcome::{Interval, Outcome, Verification};
+use crate::plan::{Device, Mode, Plan, Trigger};
+use crate::stats::LatencySummary;
 
 const WIDTH: usize = 87;
 
@@ -35,7 +38,7 @@ impl Unit {
 }
 
 /// What is going to run, and the heads of the columns.
-pub fn banner(plan: &Plan, unit: Unit) -> String {
+pub fn banner(plan: &Plan, unit: Unit, several: bool) -> String {
     let rule = rule();
     let kind = if plan.mode == Mode::Latency { "Latency" } else { "BW" };
     let title = format!("{} {kind} Test", plan.op.title());
@@ -50,7 +53,11 @@ pub fn banner(plan: &Plan, unit: Unit) -> String {
         line(&mut text, &format!(" {left:<15} : {left_value:<14} {right:<15} : {right_value}"));
     }
     if let Some(trigger) = plan.trigger() {
-        line(&mut text, &format!(" {:<15} : {}", "Latency", trigger.sentence()));
+        let sentence = match trigger {
+            Trigger::LastByte if several => Trigger::LAST_BYTE_OR_IMMEDIATE,
+            _ => trigger.sentence(),
+        };
+        line(&mut text, &format!(" {:<15} : {sentence}", "Latency"));
         text.push_str(&rule);
         line(&mut text, &latency_line("#bytes", "#iterations", &LATENCY_HEADS.map(str::to_owned)));
         return text;
@@ -138,15 +145,49 @@ pub fn row(size: u64, outcome: &Outcome, unit: Unit) -> String {
     format!(" {size:<10} {:<14} {peak:<18.2} {average:<21.2} {rate:.6}\n", outcome.iterations)
 }
 
+/// A piece of a run: when it was, and the columns of a row.
+pub fn interval_row(interval: &Interval, unit: Unit) -> String {
+    let per_second = |count: u64| if interval.seconds > 0.0 { count as f64 / interval.seconds } else { 0.0 };
+    let (start, end) = (interval.start, interval.start + interval.seconds);
+    let (rate, average) = (per_second(interval.messages) / 1e6, unit.of(per_second(interval.bytes)));
+    let when = format!("{start:.2}-{end:.2}s");
+    format!(" {when:<10} {:<14} {:<18} {average:<21.2} {rate:.6}\n", interval.messages, "")
+}
+
+/// What a load's messages took from their times on, and how evenly queue pairs shared the way.
+pub fn remarks(outcome: &Outcome, mode: Mode) -> String {
+    let mut text = String::new();
+    let details = &outcome.details;
+    if let (Some(lat), Mode::Bandwidth) = (&details.latency, mode) {
+        let LatencySummary { min, p50, avg, p99, p999, max, .. } = lat;
+        line(
+            &mut text,
+            &format!(
+                " latency from the intended time of sending [usec]: min {min:.2}, typical {p50:.2}, avg {avg:.2}, \
+                 99% {p99:.2}, 99.9% {p999:.2}, max {max:.2}"
+            ),
+        );
+    }
+    if let Some(burden) = &details.burden {
+        line(&mut text, &format!(" host: {burden}"));
+    }
+    if let Some(Fairness { qps, min_over_mean, jain }) = details.fairness {
+        line(
+            &mut text,
+            &format!(" fairness of {qps} queue pairs: min/mean {min_over_mean:.3}, Jain's index {jain:.3}"),
+        );
+    }
+    text
+}
+
 /// What follows the rows: what the network did, and whether the data was right.
-pub fn footer(outcome: &Outcome) -> String {
-    let data = match outcome.verification {
+pub fn footer(net: &NetCounters, verification: &Verification) -> String {
+    let data = match verification {
         Verification::NotChecked => "not checked",
         Verification::Passed => "verified",
         Verification::Failed(_) => "WRONG",
     };
-    let burden = outcome.details.burden.as_ref().map_or_else(String::new, |it| format!(" host: {it}\n"));
-    format!("{} network: {}; data {data}\n{burden}", rule(), outcome.net)
+    format!("{} network: {net}; data {data}\n", rule())
 }
 
 fn rule() -> String {
@@ -160,7 +201,6 @@ fn line(text: &mut String, content: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::NetCounters;
     use crate::outcome::Details;
 
     fn outcome() -> Outcome {
@@ -193,7 +233,7 @@ mod tests {
 
     #[test]
     fn values_stand_under_their_heads() {
-        let banner = banner(&Plan::default(), Unit::Mebibytes);
+        let banner = banner(&Plan::default(), Unit::Mebibytes, false);
         let heads = banner.lines().last().unwrap();
         let peak = Outcome { peak_bytes_per_second: Some(4e9), ..outcome() };
         let row = row(65536, &peak, Unit::Mebibytes);
@@ -218,7 +258,7 @@ mod tests {
             ..outcome()
         };
         let plan = Plan { mode: Mode::Latency, size: 2, ..Plan::default() };
-        let banner = banner(&plan, Unit::Mebibytes);
+        let banner = banner(&plan, Unit::Mebibytes, false);
         assert!(banner.contains("RDMA_Write Latency Test\n") && banner.contains("last byte is seen"));
         let heads = banner.lines().last().unwrap();
         let row = latency_row(2, &measured);
@@ -231,7 +271,7 @@ mod tests {
 
     #[test]
     fn banner_names_the_test_and_has_no_trailing_blanks() {
-        let text = banner(&Plan::default(), Unit::Gigabits);
+        let text = banner(&Plan::default(), Unit::Gigabits, false);
         assert!(text.contains("RDMA_Write BW Test\n"));
         assert!(text.contains("BW average[Gb/sec]"));
         assert!(text.lines().all(|line| line == line.trim_end() && line.len() <= WIDTH));
@@ -239,7 +279,7 @@ mod tests {
 
     #[test]
     fn footer_has_one_line_under_the_rule() {
-        let text = footer(&outcome());
+        let text = footer(&outcome().net, &Verification::Passed);
         assert_eq!(text.lines().count(), 2);
         assert!(text.ends_with("0 CNPs; data verified\n"));
     }

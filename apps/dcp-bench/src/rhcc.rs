@@ -90,9 +90,9 @@ struct Report<'a> {
 
 /// Runs the subcommand; answers the exit code.
 pub(crate) fn run(words: &[OsString], args: &BandwidthArgs) -> u8 {
-    let table_on_stderr = args.output.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let table_on_stderr = args.output.takes_stdout();
     let console = Console { table_on_stderr, quiet: args.output.quiet };
-    let opened = planned(args).and_then(|it| Ok((it, JsonSink::open(args.output.json.as_deref())?)));
+    let opened = planned(args).and_then(|it| Ok((it, JsonSink::open(args.output.json().as_deref())?)));
     let ((plan, notes), sink) = match opened {
         Ok(opened) => opened,
         Err(failure) => {
@@ -122,7 +122,11 @@ pub(crate) fn run(words: &[OsString], args: &BandwidthArgs) -> u8 {
 
 /// The plan of the rows, with hogs.
 fn planned(args: &BandwidthArgs) -> Result<(Plan, Vec<String>), Failure> {
-    let (mut plan, _) = args.plan(Op::Write)?;
+    let (mut plans, _) = args.plans(Op::Write)?;
+    let mut plan = plans.remove(0);
+    if !plans.is_empty() {
+        return Err(Failure::usage("rhcc has rows of its own: leave out --all"));
+    }
     if plan.device != Device::Loop {
         return Err(Failure::usage("rhcc runs in the loop, with both hosts in this process")
             .with_hint("between two processes, give --antagonist and --rhcc-receiver to the server"));

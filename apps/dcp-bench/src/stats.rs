@@ -59,6 +59,21 @@ impl Latencies {
         self.spread += distance * (ns as f64 - self.mean_ns);
     }
 
+    /// Adds the samples of another.
+    pub fn add(&mut self, other: &Self) {
+        let (ours, theirs) = (self.histogram.len() as f64, other.histogram.len() as f64);
+        if theirs == 0.0 {
+            return;
+        }
+        // Both have the same bounds, so nothing is refused.
+        self.histogram += &other.histogram;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        let distance = other.mean_ns - self.mean_ns;
+        self.mean_ns += distance * theirs / (ours + theirs);
+        self.spread += other.spread + distance * distance * ours * theirs / (ours + theirs);
+    }
+
     /// What the samples say; `None` without any.
     pub fn summary(&self) -> Option<LatencySummary> {
         if self.histogram.is_empty() {
@@ -105,6 +120,19 @@ mod tests {
         let s = summary([1000, 1400, 1800]).unwrap();
         assert_eq!((s.p50, s.max), (1.4, 1.8));
         assert_eq!(format!("{:.4}", s.stdev), "0.3266");
+    }
+
+    #[test]
+    fn samples_of_several_are_those_of_one_that_has_all() {
+        let (mut odd, mut even, mut none) =
+            (Latencies::default(), Latencies::default(), Latencies::default());
+        (1..=1000).for_each(|ns| if ns % 2 == 1 { odd.record(ns) } else { even.record(ns) });
+        none.add(&odd);
+        none.add(&even);
+        none.add(&Latencies::default());
+        let (s, all) = (none.summary().unwrap(), summary(1..=1000).unwrap());
+        assert_eq!((s.min, s.p50, s.p90, s.p99, s.max), (all.min, all.p50, all.p90, all.p99, all.max));
+        assert!((s.avg - all.avg).abs() < 1e-9 && (s.stdev - all.stdev).abs() < 1e-9);
     }
 
     #[test]

@@ -133,6 +133,17 @@ pub fn parse_seconds(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err("the time must be above 0".to_owned()) } else { Ok(time) }
 }
 
+/// A rate in Gb/s from `10` or `0.5`.
+///
+/// # Errors
+/// A sentence for the user.
+pub fn parse_gbps(text: &str) -> Result<f64, String> {
+    match decimal(text) {
+        Some(gbps) if gbps > 0.0 && gbps <= 1e6 => Ok(gbps),
+        _ => Err("a rate is a number of Gb/s above 0, such as 10 or 0.5".to_owned()),
+    }
+}
+
 /// A seed from `42`.
 ///
 /// # Errors

@@ -146,9 +146,7 @@ fn json_without_a_name_is_refused() {
 
 #[test]
 fn options_of_later_versions_are_refused() {
-    for options in ["-a", "-b", "-I 64", "--rate 10", "--csv out", "--interval 1"] {
-        assert_refused(options, "unexpected argument");
-    }
+    assert_refused("-b", "unexpected argument");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn smaller_mtu_of_one_side_decides_how_a_write_is_answered() {
         let (server, client) = pair.run("write", &format!("{options} -m 1024"), &options);
         for end in [server, client] {
             end.assert_code(0);
-            assert_eq!(end.json().0["lat_trigger"], trigger, "{size}");
+            assert_eq!(end.json().row()["lat_trigger"], trigger, "{size}");
         }
     }
 }

@@ -4,6 +4,7 @@
 mod burden;
 mod endings;
 mod latency;
+mod loads;
 mod operations;
 mod pair;
 mod refusals;

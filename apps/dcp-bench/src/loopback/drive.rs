@@ -12,12 +12,14 @@ use super::fabric::Fabric;
 use super::network;
 use crate::burden::Carried;
 use crate::failure::Failure;
+use crate::fairness::Fairness;
 use crate::hint;
 use crate::net::NetCounters;
-use crate::outcome::{Outcome, Verification};
+use crate::outcome::{Details, Interval, Outcome, Verification, overdue_note};
 use crate::plan::{Plan, Threads};
 use crate::progress::Progress;
-use crate::traffic::{Client, Next, Server, Tally};
+use crate::stats::Latencies;
+use crate::traffic::{Client, Done, Next, Server, Tally};
 
 /// Rounds between two looks at clock, signals and progress.
 const ROUNDS_PER_TICK: u32 = 64;
@@ -43,6 +45,7 @@ pub(super) fn run(
     };
     let (burden, notes) = carried.end();
     let end_ns = fabric.server.worker().now().ns();
+    let rates: Vec<f64> = fabric.clients.iter().flat_map(Client::rates).collect();
     let net = net_counters(&fabric.clients, &fabric.network, &fabric.server);
     fabric.notes.extend(network::finish_capture(&mut fabric.network, plan));
     driven.map_err(|failure| explained(failure, plan, net))?;
@@ -52,21 +55,33 @@ pub(super) fn run(
     let clock = *fabric.server.worker().clock();
     // A user who stops waits for the comparison of a small run, and not for that of a large one.
     let enough = || interrupted.load(Ordering::Relaxed) && clock.now_ns() >= end_ns + COMPARED_NS;
-    outcome.verification = verify(&mut fabric, done, &enough)?;
+    outcome.verification = verify(&mut fabric, done.messages, &enough)?;
     outcome.interrupted |= interrupted.load(Ordering::Relaxed);
-    if let [client] = &fabric.clients[..] {
-        outcome.details = client.details();
-    }
+    outcome.details = details(&fabric.clients, &rates, outcome.details.intervals);
     outcome.details.burden = burden;
-    outcome.notes = std::mem::take(&mut fabric.notes);
+    outcome.notes.extend(overdue_note(&outcome.details));
+    outcome.notes.append(&mut fabric.notes);
     outcome.notes.extend(notes);
-    if done > 0 && outcome.verification == Verification::NotChecked {
+    if done.messages > 0 && outcome.verification == Verification::NotChecked {
         outcome.notes.push("the data was not compared to its end".to_owned());
     }
     if plan.threads == Threads::Split && cores.len() < 2 {
         outcome.notes.push("--threads split needs two cores; this ran on one".to_owned());
     }
     Ok(outcome)
+}
+
+/// What clients measured besides; rates are those at the end of the traffic.
+fn details(clients: &[Client<'_>], rates: &[f64], intervals: Vec<Interval>) -> Details {
+    let mut all = Latencies::default();
+    clients.iter().filter_map(Client::latencies).for_each(|latencies| all.add(latencies));
+    Details {
+        latency: all.summary(),
+        fairness: Fairness::of(rates),
+        overdue: clients.iter().map(Client::overdue).sum(),
+        intervals,
+        burden: None,
+    }
 }
 
 /// Cores for `--threads split`, three at most; for one thread the one asked for, or wherever the system puts it.
@@ -77,8 +92,12 @@ fn cores_for(plan: &Plan) -> Vec<usize> {
     }
 }
 
-fn completed(clients: &[Client<'_>]) -> u64 {
-    clients.iter().map(Client::completed).sum()
+fn completed(clients: &[Client<'_>]) -> Done {
+    let mut all = Done::default();
+    for Done { messages, bytes } in clients.iter().map(Client::completed) {
+        all.add(messages, bytes);
+    }
+    all
 }
 
 /// Time for the comparison once the user has stopped the run, in nanoseconds.
@@ -167,7 +186,15 @@ struct Signals {
     leave: AtomicBool,
     /// Clients have ended: switch and server may go.
     ended: AtomicBool,
-    completed: AtomicU64,
+    messages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Signals {
+    /// As the clients said last; the two may be of different rounds.
+    fn done(&self) -> Done {
+        Done { messages: self.messages.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) }
+    }
 }
 
 /// Ends the run when its thread ends in any way, also by a panic or before it began: no other is to wait for it for ever.
@@ -239,7 +266,7 @@ fn watch(signals: &Signals, tally: &mut Tally<'_>, now_ns: impl Fn() -> u64) {
             reason = "a program's main thread, which has nothing else to do"
         )]
         std::thread::sleep(Duration::from_millis(2));
-        match tally.tick(now_ns(), signals.completed.load(Ordering::Relaxed)) {
+        match tally.tick(now_ns(), signals.done()) {
             Next::GoOn => {}
             Next::Finish => signals.stop.store(true, Ordering::Relaxed),
             Next::Leave => signals.leave.store(true, Ordering::Relaxed),
@@ -268,7 +295,9 @@ fn run_clients(clients: &mut [Client<'_>], signals: &Signals) -> Result<(), Fail
         }
         rounds = rounds.wrapping_add(1);
         if rounds.is_multiple_of(ROUNDS_PER_TICK) {
-            signals.completed.store(completed(clients), Ordering::Relaxed);
+            let Done { messages, bytes } = completed(clients);
+            signals.messages.store(messages, Ordering::Relaxed);
+            signals.bytes.store(bytes, Ordering::Relaxed);
             if signals.stop.load(Ordering::Relaxed) {
                 clients.iter_mut().for_each(Client::stop);
             }

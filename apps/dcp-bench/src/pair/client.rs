@@ -16,10 +16,12 @@ use super::words::{Compare, Verdict, Word, told};
 use super::{SETUP_S, failure};
 use crate::device::Stage;
 use crate::failure::Failure;
+use crate::fairness::Fairness;
 use crate::hint;
 use crate::net::NetCounters;
-use crate::outcome::{Outcome, Verification};
+use crate::outcome::{Details, Outcome, Verification, overdue_note};
 use crate::plan::{Link, Plan};
+use crate::stats::Latencies;
 use crate::traffic::{Client, Content, Count, Next, Rally, Role, Sender, SenderParts, Tally};
 
 /// Number of the client; there is one.
@@ -150,8 +152,10 @@ impl Run<'_> {
             }
         }
         let (end_ns, completed) = (self.client.worker().now().ns(), self.client.completed());
+        let (fairness, overdue) = (Fairness::of(&self.client.rates()), self.client.overdue());
+        let latency = self.client.latencies().and_then(Latencies::summary);
         let mut verification = self.compare()?;
-        if completed == 0 {
+        if completed.messages == 0 {
             verification = Verification::NotChecked;
         }
         let interrupted = self.interrupted.load(Ordering::Relaxed);
@@ -159,12 +163,13 @@ impl Run<'_> {
             return Err(Failure::transfer("the server was stopped before the run was done"));
         }
         let mut outcome = tally.outcome(plan, end_ns, completed, 1);
-        if completed > 0 && verification == Verification::NotChecked {
+        if completed.messages > 0 && verification == Verification::NotChecked {
             outcome.notes.push("the data was not compared to its end".to_owned());
         }
         outcome.net = NetCounters::of_one_side(self.client.worker());
         outcome.verification = verification;
-        outcome.details = self.client.details();
+        outcome.details = Details { latency, fairness, overdue, ..outcome.details };
+        outcome.notes.extend(overdue_note(&outcome.details));
         outcome.interrupted |= interrupted;
         Ok(outcome)
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::plan::{Length, Mode, Plan};
+use crate::sizes::SizeDist;
 
 /// Version of what the two say to each other.
 const VERSION: u32 = 1;
@@ -86,6 +87,7 @@ fn options(plan: &Plan) -> Vec<(String, Value)> {
         ("the operation", json!(plan.op.name())),
         ("--lat", json!(plan.mode == Mode::Latency)),
         ("--size", json!(plan.size)),
+        ("--size-dist", json!(plan.load.size_dist.map(SizeDist::name))),
         ("--duration", seconds),
         ("--iters", iterations),
         ("--qp", json!(plan.qps)),

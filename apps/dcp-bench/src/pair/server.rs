@@ -21,7 +21,7 @@ use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Link, Plan};
 use crate::progress::Progress;
-use crate::traffic::{Content, Count, Rally, Receiver, Role, Server, Tally};
+use crate::traffic::{Content, Count, Done, Rally, Receiver, Role, Server, Tally};
 
 /// Time for whoever connects to make an offer; others wait for their turn meanwhile.
 const OFFER: Duration = Duration::from_secs(2);
@@ -73,7 +73,7 @@ pub(super) fn run(plan: &Plan, link: &Link, stage: &mut Stage<'_>) -> Result<Out
         interrupted: stage.interrupted,
         told: Told::default(),
         checked,
-        completed: 0,
+        completed: Done::default(),
         active: Active::default(),
         stop_said_ns: None,
         carried: Some(carried),
@@ -181,8 +181,8 @@ struct Serving<'a> {
     told: Told,
     /// Messages compared so far, by queue pair.
     checked: Vec<u64>,
-    /// Messages completed, as the client said last.
-    completed: u64,
+    /// What has completed, as the client said last.
+    completed: Done,
     active: Active,
     /// When the client was told to stop.
     stop_said_ns: Option<u64>,
@@ -218,20 +218,20 @@ impl Serving<'_> {
         let (burden, notes) = self.carried.take().map(Carried::end).unwrap_or_default();
         let verification = self.conclude(why, found)?;
         let sees = self.plan.takes_receives();
-        let iterations = if sees { self.server.received() } else { self.completed };
-        let outcome = tally.map(|tally| tally.outcome(self.plan, self.active.last_ns, iterations, 1));
+        let done = if sees { self.server.received() } else { self.completed };
+        let outcome = tally.map(|tally| tally.outcome(self.plan, self.active.last_ns, done, 1));
         let mut outcome = outcome.unwrap_or_else(|| self.nothing());
         if !sees {
             // Nothing tells the server when such messages complete.
             outcome.peak_bytes_per_second = None;
         }
-        if iterations > 0 && verification == Verification::NotChecked {
+        if done.messages > 0 && verification == Verification::NotChecked {
             outcome.notes.push("the data was not compared to its end".to_owned());
         }
         outcome.details.burden = burden;
         outcome.notes.extend(notes);
         outcome.net = NetCounters::of_one_side(self.server.worker());
-        outcome.verification = if iterations == 0 { Verification::NotChecked } else { verification };
+        outcome.verification = if done.messages == 0 { Verification::NotChecked } else { verification };
         outcome.interrupted |= self.interrupted.load(Ordering::Relaxed);
         Ok(outcome)
     }
@@ -296,7 +296,7 @@ impl Serving<'_> {
             true => self.server.verify_inbox(&counts, &enough),
             false => self.content.check_server(self.region, &counts, &enough),
         });
-        self.completed = counts.iter().map(|count| count.completed).sum();
+        self.completed = self.content.done(&counts);
         if self.content.each {
             self.checked = counts.iter().map(|count: &Count| count.completed).collect();
         }
@@ -325,7 +325,11 @@ impl Serving<'_> {
     /// The outcome when no message came at all.
     fn nothing(&self) -> Outcome {
         let now_ns = self.server.worker().now().ns();
-        Tally::new(self.plan, self.interrupted, &mut Progress::hidden(), now_ns)
-            .outcome(self.plan, now_ns, 0, 1)
+        Tally::new(self.plan, self.interrupted, &mut Progress::hidden(), now_ns).outcome(
+            self.plan,
+            now_ns,
+            Done::default(),
+            1,
+        )
     }
 }

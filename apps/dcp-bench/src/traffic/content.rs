@@ -1,18 +1,24 @@
 //! What lies in the buffers of a run: made before it, compared after it.
 
+use std::ops::Range;
+
 use dcp::dpdk::Region;
 
 use super::layout::{GUARD, Layout};
+use super::tally::Done;
 use crate::op::Op;
 use crate::outcome::Verification;
 use crate::pattern::Pattern;
 use crate::plan::{Length, Plan};
+use crate::sizes::SizeDist;
 
 /// Bytes made or compared at a time.
 const CHUNK: usize = 4096;
 /// Bits of a message's number that its data depends on.
 const MESSAGE_BITS: u32 = 40;
 
+/// Keeps sizes apart from the data of the same seed.
+const SIZES: u64 = 0x7369_7A65_735F_6F66;
 /// Number of the server, where that sends messages too; clients are numbered from 1.
 pub(crate) const SERVER: u32 = 0;
 
@@ -39,6 +45,8 @@ pub(crate) struct Content {
     pub(crate) each: bool,
     /// Every message ends with a byte of its own, by which it is told from the one that was in its buffer before.
     marked: bool,
+    /// What sizes are drawn from; else all are the layout's.
+    size_dist: Option<SizeDist>,
     /// Buffers that are used at all.
     slots_used: u64,
 }
@@ -56,6 +64,7 @@ impl Content {
             number,
             each: plan.verify_each,
             marked: plan.is_rally(),
+            size_dist: plan.load.size_dist,
             slots_used: layout.slots.min(limit),
         }
     }
@@ -75,7 +84,8 @@ impl Content {
     }
 
     fn fill_slots(&self, region: &Region, slots: u64, stopped: &impl Fn() -> bool) -> bool {
-        (0..self.layout.qps).all(|flow| (0..slots).all(|slot| self.fill(region, flow, slot, stopped)))
+        (0..self.layout.qps)
+            .all(|flow| (0..slots).all(|slot| self.fill(region, flow, slot, self.layout.size, stopped)))
     }
 
     /// Readies the client's buffer for a message that is to be compared when it completes. False: stopped.
@@ -89,21 +99,66 @@ impl Content {
         if self.op.is_answered() {
             // What an earlier message left is no proof of this one.
             let start = self.layout.offset(flow, index);
-            region.fill(start, self.layout.size, 0).expect("the layout fits the region");
+            region.fill(start, self.len(flow, index), 0).expect("the layout fits the region");
             return !stopped();
         }
-        self.fill(region, flow, index, stopped)
+        self.fill(region, flow, index, self.len(flow, index), stopped)
+    }
+
+    /// Bytes of a message.
+    #[inline]
+    pub(crate) fn len(&self, flow: usize, index: u64) -> usize {
+        match self.size_dist {
+            None => self.layout.size,
+            Some(dist) => {
+                let mut random = [0; 8];
+                let pattern = self.numbered(flow, index);
+                Pattern { seed: pattern.seed ^ SIZES, ..pattern }.fill(&mut random);
+                usize::try_from(dist.size(u64::from_le_bytes(random))).unwrap_or(usize::MAX)
+            }
+        }
+    }
+
+    /// The same, as work requests count them.
+    #[inline]
+    pub(crate) fn request_len(&self, flow: usize, index: u64) -> u32 {
+        u32::try_from(self.len(flow, index)).unwrap_or(u32::MAX)
+    }
+
+    /// Bytes of a range of messages.
+    #[inline]
+    pub(crate) fn bytes_of(&self, flow: usize, numbers: Range<u64>) -> u64 {
+        match self.size_dist {
+            None => (numbers.end - numbers.start) * self.layout.size as u64,
+            Some(_) => numbers.map(|index| self.len(flow, index) as u64).sum(),
+        }
+    }
+
+    /// The messages that have completed.
+    pub(crate) fn done(&self, counts: &[Count]) -> Done {
+        let mut done = Done::default();
+        for (flow, count) in counts.iter().enumerate() {
+            done.add(count.completed, self.bytes_of(flow, 0..count.completed));
+        }
+        done
     }
 
     /// Whether it came to the end of the buffer before it was stopped.
-    fn fill(&self, region: &Region, flow: usize, index: u64, stopped: &impl Fn() -> bool) -> bool {
+    fn fill(
+        &self,
+        region: &Region,
+        flow: usize,
+        index: u64,
+        size: usize,
+        stopped: &impl Fn() -> bool,
+    ) -> bool {
         let start = self.layout.offset(flow, index);
         let mut chunk = [0; CHUNK];
-        for at in (0..self.layout.size).step_by(CHUNK) {
+        for at in (0..size).step_by(CHUNK) {
             if stopped() {
                 return false;
             }
-            let chunk = &mut chunk[..CHUNK.min(self.layout.size - at)];
+            let chunk = &mut chunk[..CHUNK.min(size - at)];
             self.make(flow, index, at as u64, chunk);
             region.write(start + at as u64, chunk).expect("the layout fits the region");
         }
@@ -215,18 +270,18 @@ impl Content {
         number: u64,
         enough: &impl Fn() -> bool,
     ) -> Verification {
-        let start = self.layout.offset(flow, number);
+        let (start, size) = (self.layout.offset(flow, number), self.len(flow, number));
         let (mut expected, mut found) = ([0; CHUNK], [0; CHUNK]);
-        for at in (0..self.layout.size).step_by(CHUNK) {
+        for at in (0..size).step_by(CHUNK) {
             if enough() {
                 return Verification::NotChecked;
             }
-            let len = CHUNK.min(self.layout.size - at);
+            let len = CHUNK.min(size - at);
             let (expected, found) = (&mut expected[..len], &mut found[..len]);
             self.make(flow, number, at as u64, expected);
             region.read(start + at as u64, found).expect("the layout fits the region");
             if let Some(index) = crate::pattern::first_difference(expected, found) {
-                let (offset, size) = (at + index, self.layout.size);
+                let offset = at + index;
                 return self.failed(flow, &format!("message {number}, offset {offset} of {size}"));
             }
         }

@@ -1,5 +1,7 @@
 //! Where messages lie in memory.
 
+use dcp::dpdk::HugePreference;
+
 use crate::plan::Plan;
 
 /// Bytes between two buffers; they must stay zero.
@@ -18,6 +20,8 @@ pub(crate) struct Layout {
     pub(crate) qps: usize,
     /// Messages that a queue pair may have outstanding.
     pub(crate) depth: u64,
+    /// Which pages it wants.
+    pub(crate) huge: HugePreference,
 }
 
 impl Layout {
@@ -31,7 +35,8 @@ impl Layout {
         let separate = plan.verify_each || plan.is_rally();
         let slots = if separate { fitting(SEPARATE_BYTES) } else { fitting(CACHED_BYTES) };
         let depth = if separate { slots } else { depth };
-        Self { size, stride, slots, qps: plan.qps as usize, depth }
+        let huge = if plan.use_hugepages { HugePreference::Require } else { HugePreference::Auto };
+        Self { size, stride, slots, qps: plan.qps as usize, depth, huge }
     }
 
     /// Bytes of a message, as work requests count them.

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
 use dcp::core::{Access, CqId, Endpoint, MrAttr, MrKeys, PdId, QpConfig};
+use dcp::dpdk::Region;
 use dcp::dpdk::memory::{MemInfo, available_bytes};
-use dcp::dpdk::{HugePreference, Region};
 use dcp::wire::Msn;
 
 use super::layout::Layout;
@@ -57,7 +57,7 @@ pub(crate) fn add_memory(
     access: Access,
     interrupted: &AtomicBool,
 ) -> Result<Memory, Failure> {
-    let region = Region::alloc(layout.bytes(), HugePreference::Auto)
+    let region = Region::alloc(layout.bytes(), layout.huge)
         .map_err(|error| Failure::environment(error.to_string()).with_hint(SMALLER))?;
     // Pages appear now, not in the middle of the run.
     for at in (0..layout.bytes()).step_by(PART) {
@@ -142,6 +142,7 @@ pub(crate) fn qp_config(plan: &Plan, layout: Layout, pd: PdId, cqs: Cqs, role: R
         start_msn: Msn::ZERO,
         ..QpConfig::new(pd, cqs.send)
     };
+    plan.load.apply(&mut config, plan.qps);
     plan.congestion.apply(&mut config, plan.window_bytes, plan.network.link_gbps);
     config
 }

@@ -11,11 +11,12 @@ use super::layout::Layout;
 use super::memory::{Cqs, Memory, REGION_VA, Role};
 use super::receiver::Receives;
 use super::sender::{BLANK, failed};
+use super::tally::Done;
 use crate::failure::Failure;
 use crate::op::Op;
 use crate::outcome::Verification;
 use crate::plan::{Length, Plan, Trigger};
-use crate::stats::{Latencies, LatencySummary};
+use crate::stats::Latencies;
 
 /// Completions taken at a time.
 const COMPLETIONS: usize = 16;
@@ -170,7 +171,7 @@ impl<'a> Rally<'a> {
         if self.by_last_byte {
             self.incoming.has_mark(&self.inbox.region, 0, self.received)
         } else {
-            self.receives.received() > self.received
+            self.receives.received().messages > self.received
         }
     }
 
@@ -236,13 +237,13 @@ impl<'a> Rally<'a> {
     }
 
     /// Messages of the other side that have come: a client's answered ones.
-    pub(crate) fn received(&self) -> u64 {
-        self.received
+    pub(crate) fn received(&self) -> Done {
+        Done { messages: self.received, bytes: self.received * self.incoming.layout.size as u64 }
     }
 
     /// Latencies, at the client.
-    pub(crate) fn latency(&self) -> Option<LatencySummary> {
-        self.latencies.summary()
+    pub(crate) fn latencies(&self) -> &Latencies {
+        &self.latencies
     }
 
     /// How far the client came.

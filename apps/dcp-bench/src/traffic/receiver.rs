@@ -7,6 +7,7 @@ use dcp::wire::RegionKey;
 use super::content::{Content, Count};
 use super::memory::REGION_VA;
 use super::sender::BLANK;
+use super::tally::Done;
 use crate::failure::{self, Failure};
 use crate::op::immediate;
 use crate::outcome::Verification;
@@ -36,12 +37,12 @@ pub(crate) struct Receives {
     depth: u64,
     /// By queue pair.
     lanes: Vec<Lane>,
-    received: u64,
+    received: Done,
 }
 
 impl Receives {
     pub(crate) fn new(cq: CqId, depth: u64) -> Self {
-        Self { cq, depth, lanes: Vec::new(), received: 0 }
+        Self { cq, depth, lanes: Vec::new(), received: Done::default() }
     }
 
     /// Takes over the next queue pair, one that receives can be posted to, and posts them.
@@ -66,7 +67,7 @@ impl Receives {
 
     /// Messages that took a receive, of all queue pairs.
     #[inline]
-    pub(crate) fn received(&self) -> u64 {
+    pub(crate) fn received(&self) -> Done {
         self.received
     }
 
@@ -99,16 +100,16 @@ impl Receives {
             return Err(Failure::transfer(format!("the receive for {whose} failed"))
                 .with_status(failure::Status { name: status.name(), number: status as u32 }));
         }
+        let len = lane.content.request_len(lane.flow, number);
         let expected = lane.content.op.has_immediate().then(|| immediate(number));
-        if completion.byte_len != lane.content.layout.len() || completion.imm != expected {
-            let (len, imm) = (completion.byte_len, completion.imm);
+        if completion.byte_len != len || completion.imm != expected {
+            let (found, imm) = (completion.byte_len, completion.imm);
             return Err(Failure::transfer(format!(
-                "the data arrived wrong: {whose} came with {len} bytes and {imm:?}, not with {} and {expected:?}",
-                lane.content.layout.len()
+                "the data arrived wrong: {whose} came with {found} bytes and {imm:?}, not with {len} and {expected:?}"
             )));
         }
         lane.received += 1;
-        self.received += 1;
+        self.received.add(1, len.into());
         self.post(endpoint, completion.qp)
     }
 

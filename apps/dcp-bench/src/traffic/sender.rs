@@ -1,5 +1,6 @@
 //! One client: posts messages on its queue pairs, collects completions, checks data.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
@@ -9,11 +10,13 @@ use dcp::wire::RegionKey;
 
 use super::content::{Content, Count, SERVER};
 use super::memory::{Memory, REGION_VA};
+use super::schedule::Schedule;
+use super::tally::Done;
 use crate::failure::{self, Failure};
 use crate::hint;
 use crate::outcome::Verification;
 use crate::plan::{Length, Mode, Plan};
-use crate::stats::{Latencies, LatencySummary};
+use crate::stats::Latencies;
 
 /// Completions taken at a time.
 const COMPLETIONS: usize = 64;
@@ -38,6 +41,10 @@ struct Flow {
     free: u64,
     /// Whether the last message posted asks for a completion.
     settled: bool,
+    /// Bytes of the messages completed.
+    bytes: u64,
+    /// When the last message completed.
+    ended_ns: Option<u64>,
 }
 
 /// What a sender is made of.
@@ -57,11 +64,19 @@ pub(crate) struct SenderParts {
     pub(crate) content: Content,
 }
 
-/// Latencies, and when what is under way was posted: one message at a time.
-#[derive(Clone, Default, Debug)]
+/// Latencies, and when each message under way was begun.
+#[derive(Clone, Debug)]
 struct Timed {
     latencies: Latencies,
-    posted_ns: u64,
+    /// By queue pair, oldest first, in nanoseconds.
+    begun: Vec<VecDeque<u64>>,
+}
+
+impl Timed {
+    fn new(plan: &Plan, flows: usize) -> Option<Self> {
+        let wanted = plan.mode == Mode::Latency || plan.load.arrivals.is_some();
+        wanted.then(|| Self { latencies: Latencies::default(), begun: vec![VecDeque::new(); flows] })
+    }
 }
 
 /// A client and its traffic.
@@ -82,10 +97,16 @@ pub(crate) struct Sender<'a> {
     /// No more messages than needed to end.
     stopping: bool,
     cq_mod: u64,
-    completed: u64,
+    completed: Done,
     unfinished: usize,
     mismatch: Option<String>,
     timed: Option<Timed>,
+    /// When messages are to be sent, if not as soon as there is room.
+    schedule: Option<Schedule>,
+    /// Messages posted together.
+    post_list: u64,
+    /// When the first round was.
+    start_ns: Option<u64>,
     /// Whether the user has stopped the run: nothing long is begun or gone on with then.
     interrupted: &'a AtomicBool,
 }
@@ -97,8 +118,11 @@ impl<'a> Sender<'a> {
     /// The user stopped it.
     pub(crate) fn new(parts: SenderParts, plan: &Plan, interrupted: &'a AtomicBool) -> Result<Self, Failure> {
         let SenderParts { worker, cq, number, qps, memory, rkey, server, content } = parts;
-        let blank = |qp| Flow { qp, posted: 0, completed: 0, free: 0, settled: true };
+        let blank =
+            |qp| Flow { qp, posted: 0, completed: 0, free: 0, settled: true, bytes: 0, ended_ns: None };
         let flows: Vec<_> = qps.into_iter().map(blank).collect();
+        let schedule = Schedule::new(plan, number, flows.len());
+        let timed = Timed::new(plan, flows.len());
         if !content.prepare_client(&memory.region, &|| interrupted.load(Ordering::Relaxed)) {
             return Err(Failure::interrupted());
         }
@@ -119,9 +143,12 @@ impl<'a> Sender<'a> {
             },
             stopping: false,
             cq_mod: if plan.verify_each { 1 } else { u64::from(plan.cq_mod).min(content.layout.depth) },
-            completed: 0,
+            completed: Done::default(),
             mismatch: None,
-            timed: (plan.mode == Mode::Latency).then(Timed::default),
+            timed,
+            schedule,
+            post_list: u64::from(plan.load.post_list),
+            start_ns: None,
             interrupted,
         })
     }
@@ -131,6 +158,11 @@ impl<'a> Sender<'a> {
     /// # Errors
     /// A message failed.
     pub(crate) fn poll(&mut self) -> Result<(), Failure> {
+        let start_ns = *self.start_ns.get_or_insert_with(|| self.worker.clock().now_ns());
+        if let (Some(schedule), false) = (&mut self.schedule, self.stopping) {
+            let now_ns = self.worker.clock().now_ns();
+            schedule.release(now_ns, start_ns, self.limit, &mut self.open);
+        }
         while let Some(flow) = self.open.pop() {
             self.post(flow)?;
         }
@@ -153,13 +185,31 @@ impl<'a> Sender<'a> {
     }
 
     /// Messages completed on all queue pairs.
-    pub(crate) fn completed(&self) -> u64 {
+    pub(crate) fn completed(&self) -> Done {
         self.completed
     }
 
     /// Latencies, where they are measured.
-    pub(crate) fn latency(&self) -> Option<LatencySummary> {
-        self.timed.as_ref().and_then(|timed| timed.latencies.summary())
+    pub(crate) fn latencies(&self) -> Option<&Latencies> {
+        self.timed.as_ref().map(|timed| &timed.latencies)
+    }
+
+    /// Messages whose time has come, and that were not sent.
+    pub(crate) fn overdue(&self) -> u64 {
+        let Some(schedule) = &self.schedule else { return 0 };
+        let of_flow = |(index, flow): (usize, &Flow)| schedule.released(index).saturating_sub(flow.posted);
+        self.flows.iter().enumerate().map(of_flow).sum()
+    }
+
+    /// Rate of each queue pair until its last completion, in bytes per second; messages count where they are empty.
+    pub(crate) fn rates(&self) -> Vec<f64> {
+        let now_ns = self.worker.clock().now_ns();
+        let rate = |flow: &Flow| {
+            let amount = if self.completed.bytes == 0 { flow.completed } else { flow.bytes };
+            let ns = flow.ended_ns.unwrap_or(now_ns).saturating_sub(self.start_ns.unwrap_or(now_ns)).max(1);
+            amount as f64 * 1e9 / ns as f64
+        };
+        self.flows.iter().map(rate).collect()
     }
 
     /// How far each queue pair came.
@@ -193,7 +243,8 @@ impl<'a> Sender<'a> {
             let flow = self.flows[index];
             let full = flow.posted - flow.free >= self.content.layout.depth;
             let enough = if self.stopping { flow.settled } else { flow.posted >= self.limit };
-            if full || enough {
+            let due = self.schedule.as_ref().is_none_or(|it| it.released(index) > flow.posted);
+            if full || enough || !due || !self.has_room_for_list(&flow) {
                 return Ok(());
             }
             let stopped = || self.interrupted.load(Ordering::Relaxed);
@@ -205,24 +256,39 @@ impl<'a> Sender<'a> {
         }
     }
 
+    /// Whether a list of messages that begins with the next one could be posted as a whole.
+    fn has_room_for_list(&self, flow: &Flow) -> bool {
+        let within = !flow.posted.is_multiple_of(self.post_list);
+        let list = self.post_list.min(self.limit.saturating_sub(flow.posted));
+        within || self.stopping || flow.posted - flow.free + list <= self.content.layout.depth
+    }
+
     fn post_one(&mut self, index: usize) -> Result<(), Failure> {
         let flow = &mut self.flows[index];
         let number = flow.posted;
         let (content, local) = (&self.content, self.content.layout.offset(index, number));
         let last = number + 1 == self.limit || self.stopping;
-        let signalled = last || (number + 1).is_multiple_of(self.cq_mod);
+        let next = number + 1;
+        // The end of a list tells that there is room for another.
+        let ends = self.post_list > 1 && next.is_multiple_of(self.post_list);
+        let signalled = last || ends || next.is_multiple_of(self.cq_mod);
         let remote = Remote { va: REGION_VA + content.remote_offset(index, number), rkey: self.rkey };
         let step = || (content.value(index, number), content.value(index, number + 1));
         let request = SendRequest {
             wr_id: number,
             op: content.op.request(remote, number, step),
-            sges: &[Sge { va: REGION_VA + local, len: content.layout.len(), lkey: self.memory.keys.lkey }],
+            sges: &[Sge {
+                va: REGION_VA + local,
+                len: content.request_len(index, number),
+                lkey: self.memory.keys.lkey,
+            }],
             signalled,
             solicited: false,
             fence: false,
         };
         if let Some(timed) = &mut self.timed {
-            timed.posted_ns = self.worker.clock().now_ns();
+            let due = self.schedule.as_mut().and_then(|schedule| schedule.take(index));
+            timed.begun[index].push_back(due.unwrap_or_else(|| self.worker.clock().now_ns()));
         }
         match self.worker.endpoint_mut().post_send(flow.qp, &request) {
             Ok(()) => {
@@ -259,22 +325,29 @@ impl<'a> Sender<'a> {
 
     fn complete(&mut self, completion: &Completion) {
         let index = completion.qp.index();
-        if let Some(Timed { latencies, posted_ns }) = &mut self.timed {
-            latencies.record(self.worker.clock().now_ns() - *posted_ns);
+        if let Some(Timed { latencies, begun }) = &mut self.timed {
+            let now_ns = self.worker.clock().now_ns();
+            for _ in self.flows[index].completed..=completion.wr_id {
+                latencies.record(now_ns.saturating_sub(begun[index].pop_front().unwrap_or(now_ns)));
+            }
         }
         if self.content.each && self.mismatch.is_none() {
             self.check_completed(index, completion.wr_id);
         }
         let waits = self.needs_checks();
         let flow = &mut self.flows[index];
-        self.completed += completion.wr_id + 1 - flow.completed;
-        flow.completed = completion.wr_id + 1;
+        let (first, end) = (flow.completed, completion.wr_id + 1);
+        let bytes = self.content.bytes_of(index, first..end);
+        self.completed.add(end - first, bytes);
+        flow.completed = end;
+        flow.bytes += bytes;
         if !waits {
             flow.free = flow.completed;
         }
         let ended = if self.stopping { flow.settled } else { flow.posted == self.limit };
         if ended && flow.completed == flow.posted {
             self.unfinished -= 1;
+            flow.ended_ns = Some(self.worker.clock().now_ns());
         } else {
             self.open.push(index);
         }

@@ -6,8 +6,10 @@ use super::content::Count;
 use super::rally::Rally;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::tally::Done;
 use crate::failure::Failure;
-use crate::outcome::{Details, Verification};
+use crate::outcome::Verification;
+use crate::stats::Latencies;
 
 /// A side that begins, and knows when the run is done.
 #[derive(Debug)]
@@ -61,7 +63,7 @@ impl Client<'_> {
     }
 
     /// Messages completed on all queue pairs.
-    pub(crate) fn completed(&self) -> u64 {
+    pub(crate) fn completed(&self) -> Done {
         match self {
             Self::Sender(sender) => sender.completed(),
             Self::Rally(rally) => rally.received(),
@@ -76,11 +78,27 @@ impl Client<'_> {
         }
     }
 
-    /// What it measured besides.
-    pub(crate) fn details(&self) -> Details {
+    /// Rate of each queue pair until its last completion, in bytes per second.
+    pub(crate) fn rates(&self) -> Vec<f64> {
         match self {
-            Self::Sender(sender) => Details { latency: sender.latency(), ..Details::default() },
-            Self::Rally(rally) => Details { latency: rally.latency(), ..Details::default() },
+            Self::Sender(sender) => sender.rates(),
+            Self::Rally(_) => Vec::new(),
+        }
+    }
+
+    /// Latencies, where they are measured.
+    pub(crate) fn latencies(&self) -> Option<&Latencies> {
+        match self {
+            Self::Sender(sender) => sender.latencies(),
+            Self::Rally(rally) => Some(rally.latencies()),
+        }
+    }
+
+    /// Messages whose time has come, and that were not sent.
+    pub(crate) fn overdue(&self) -> u64 {
+        match self {
+            Self::Sender(sender) => sender.overdue(),
+            Self::Rally(_) => 0,
         }
     }
 
@@ -158,7 +176,7 @@ impl Server<'_> {
     }
 
     /// Messages that it has seen come.
-    pub(crate) fn received(&self) -> u64 {
+    pub(crate) fn received(&self) -> Done {
         match self {
             Self::Receiver(receiver) => receiver.receives.received(),
             Self::Rally(rally) => rally.received(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::net::NetCounters;
-use crate::outcome::{Details, Outcome, Verification};
+use crate::outcome::{Details, Interval, Outcome, Verification};
 use crate::plan::{Length, Plan};
 use crate::progress::Progress;
 
@@ -18,14 +18,42 @@ const PROGRESS_NS: u64 = 50_000_000;
 /// Time that messages under way have to finish when the user stops a run, in nanoseconds.
 const GRACE_NS: u64 = 200_000_000;
 
+/// How much is done.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Done {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Done {
+    pub(crate) fn add(&mut self, messages: u64, bytes: u64) {
+        self.messages += messages;
+        self.bytes += bytes;
+    }
+
+    fn since(self, earlier: Self) -> Self {
+        let bytes = self.bytes.saturating_sub(earlier.bytes);
+        Self { messages: self.messages.saturating_sub(earlier.messages), bytes }
+    }
+}
+
 /// Samples of a run, taken every few hundred rounds.
 pub(crate) struct Tally<'a> {
     interrupted: &'a AtomicBool,
     progress: &'a mut Progress,
-    size: u64,
     start_ns: u64,
     end_ns: Option<u64>,
-    sampled: (u64, u64),
+    sampled: (u64, Done),
+    /// Time left out at both ends.
+    margin_ns: u64,
+    /// When the part between them began and ended, and what was done by then.
+    measured: [Option<(u64, Done)>; 2],
+    /// Time between rows.
+    interval_ns: u64,
+    /// When the next row is due, and up to where there are some.
+    row_ns: u64,
+    told: (u64, Done),
+    intervals: Vec<Interval>,
     /// Least messages in a sample.
     sample_messages: u64,
     shown_ns: u64,
@@ -56,13 +84,19 @@ impl<'a> Tally<'a> {
             Length::Iterations(_) => None,
             Length::Duration(duration) => Some(now_ns.saturating_add(nanos(duration))),
         };
+        let interval_ns = plan.reporting.interval.map_or(u64::MAX, nanos);
         Self {
             interrupted,
             progress,
-            size: plan.size,
             start_ns: now_ns,
             end_ns,
-            sampled: (now_ns, 0),
+            sampled: (now_ns, Done::default()),
+            margin_ns: plan.reporting.margin.map_or(0, nanos),
+            measured: [None; 2],
+            interval_ns,
+            row_ns: now_ns.saturating_add(interval_ns),
+            told: (now_ns, Done::default()),
+            intervals: Vec::new(),
             sample_messages: SAMPLE_ROUNDS * plan.total_qps() * u64::from(plan.cq_mod),
             shown_ns: now_ns,
             peak: 0.0,
@@ -71,16 +105,23 @@ impl<'a> Tally<'a> {
     }
 
     /// Takes note of the time and of what is done.
-    pub(crate) fn tick(&mut self, now_ns: u64, completed: u64) -> Next {
+    pub(crate) fn tick(&mut self, now_ns: u64, done: Done) -> Next {
         let (then_ns, before) = self.sampled;
-        if completed >= before + self.sample_messages && now_ns >= then_ns + SAMPLE_NS {
-            let bytes = (completed - before) as f64 * self.size as f64;
+        if done.messages >= before.messages + self.sample_messages && now_ns >= then_ns + SAMPLE_NS {
+            let bytes = done.since(before).bytes as f64;
             self.peak = self.peak.max(bytes * 1e9 / (now_ns - then_ns) as f64);
-            self.sampled = (now_ns, completed);
+            self.sampled = (now_ns, done);
+        }
+        if self.margin_ns > 0 {
+            self.note_margins(now_ns, done);
+        }
+        if now_ns >= self.row_ns {
+            self.row_ns = now_ns.max(self.row_ns.saturating_add(self.interval_ns));
+            self.tell(now_ns, done);
         }
         if now_ns >= self.shown_ns + PROGRESS_NS {
             self.shown_ns = now_ns;
-            self.progress.update(completed);
+            self.progress.update(done);
         }
         if self.stopped_ns.is_none() && self.interrupted.load(Ordering::Relaxed) {
             self.stopped_ns = Some(now_ns);
@@ -93,24 +134,54 @@ impl<'a> Tally<'a> {
         }
     }
 
+    fn note_margins(&mut self, now_ns: u64, done: Done) {
+        let [begin, end] = &mut self.measured;
+        if begin.is_none() && now_ns >= self.start_ns + self.margin_ns {
+            *begin = Some((now_ns, done));
+        }
+        if end.is_none() && self.end_ns.is_some_and(|end| now_ns >= end - self.margin_ns) {
+            *end = Some((now_ns, done));
+        }
+    }
+
+    /// Ends an interval.
+    fn tell(&mut self, now_ns: u64, done: Done) {
+        let (then_ns, before) = self.told;
+        let Done { messages, bytes } = done.since(before);
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let interval = Interval {
+            start: seconds(then_ns - self.start_ns),
+            seconds: seconds(now_ns - then_ns),
+            messages,
+            bytes,
+        };
+        self.progress.row(&interval);
+        self.intervals.push(interval);
+        self.told = (now_ns, done);
+    }
+
     /// The outcome of a run that ended at `now_ns`.
-    pub(crate) fn outcome(self, plan: &Plan, now_ns: u64, iterations: u64, cores: u32) -> Outcome {
-        let elapsed_ns = (now_ns - self.start_ns).max(1);
-        let bytes = iterations * self.size;
-        let average = bytes as f64 * 1e9 / elapsed_ns as f64;
+    pub(crate) fn outcome(mut self, plan: &Plan, now_ns: u64, done: Done, cores: u32) -> Outcome {
+        if plan.reporting.interval.is_some() && done != self.told.1 {
+            self.tell(now_ns.max(self.told.0), done);
+        }
+        let (begin_ns, begin) = self.measured[0].unwrap_or((self.start_ns, Done::default()));
+        let (end_ns, end) = self.measured[1].unwrap_or((now_ns, done));
+        let (elapsed_ns, measured) = (end_ns.saturating_sub(begin_ns).max(1), end.since(begin));
+        let average = measured.bytes as f64 * 1e9 / elapsed_ns as f64;
         let timed = matches!(plan.length, Length::Duration(_));
         Outcome {
-            iterations,
-            bytes,
+            iterations: measured.messages,
+            bytes: measured.bytes,
             elapsed_ns,
-            peak_bytes_per_second: (!timed).then_some(self.peak.max(average)),
+            peak_bytes_per_second: (!timed && !plan.reporting.no_peak).then_some(self.peak.max(average)),
             verification: Verification::NotChecked,
             net: NetCounters::default(),
             cores,
             mtu: plan.mtu,
             interrupted: self.stopped_ns.is_some(),
             notes: Vec::new(),
-            details: Details::default(),
+            details: Details { intervals: self.intervals, ..Details::default() },
         }
     }
 }
@@ -122,8 +193,13 @@ fn nanos(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Reporting;
 
     const MS: u64 = 1_000_000;
+
+    fn done(messages: u64) -> Done {
+        Done { messages, bytes: messages * 65536 }
+    }
 
     /// Peak over average of a steady run of 100 messages in a millisecond, seen `burst` at a time.
     fn peak_over_average(plan: &Plan, burst: u64, bursts: u64) -> f64 {
@@ -133,9 +209,9 @@ mod tests {
         let end_ns = burst * bursts * MS / 100;
         let seen = |now: u64| now * 100 / MS / burst * burst;
         for now in (0..=end_ns).step_by(100_000) {
-            tally.tick(now, seen(now));
+            tally.tick(now, done(seen(now)));
         }
-        let outcome = tally.outcome(plan, end_ns, burst * bursts, 1);
+        let outcome = tally.outcome(plan, end_ns, done(burst * bursts), 1);
         outcome.peak_bytes_per_second.unwrap() / outcome.throughput().bytes_per_second()
     }
 
@@ -157,9 +233,44 @@ mod tests {
         let interrupted = AtomicBool::new(false);
         let mut tally = Tally::new(&plan, &interrupted, &mut progress, 0);
         for (now_ms, completed) in [(10, 100), (20, 400), (30, 500)] {
-            tally.tick(now_ms * MS, completed);
+            tally.tick(now_ms * MS, done(completed));
         }
-        let peak = tally.outcome(&plan, 30 * MS, 500, 1).peak_bytes_per_second;
+        let peak = tally.outcome(&plan, 30 * MS, done(500), 1).peak_bytes_per_second;
         assert_eq!(peak, Some(300.0 * 65536.0 * 100.0));
+    }
+
+    /// A run with `reporting` that ends after a second, 100 messages in a millisecond.
+    fn steady(reporting: Reporting) -> Outcome {
+        let length = Length::Duration(Duration::from_secs(1));
+        let plan = Plan { length, reporting, ..Plan::default() };
+        let mut progress = Progress::hidden();
+        let interrupted = AtomicBool::new(false);
+        let mut tally = Tally::new(&plan, &interrupted, &mut progress, 0);
+        for ms in 1..1000 {
+            assert_eq!(tally.tick(ms * MS, done(ms * 100)), Next::GoOn);
+        }
+        assert_eq!(tally.tick(1000 * MS, done(100_000)), Next::Finish);
+        tally.outcome(&plan, 1010 * MS, done(100_500), 1)
+    }
+
+    #[test]
+    fn intervals_add_up_to_the_run() {
+        let interval = Some(Duration::from_millis(150));
+        let outcome = steady(Reporting { interval, ..Reporting::default() });
+        let intervals = &outcome.details.intervals;
+        assert_eq!(intervals.len(), 7);
+        assert_eq!(intervals.iter().map(|it| it.messages).sum::<u64>(), outcome.iterations);
+        assert_eq!(intervals.iter().map(|it| it.bytes).sum::<u64>(), outcome.bytes);
+        let seconds: f64 = intervals.iter().map(|it| it.seconds).sum();
+        assert!((seconds - 1.01).abs() < 1e-9, "{seconds}");
+        assert!(intervals[..6].iter().all(|it| it.messages == 15_000));
+        assert!(steady(Reporting::default()).details.intervals.is_empty());
+    }
+
+    #[test]
+    fn margins_are_left_out() {
+        let margin = Some(Duration::from_millis(200));
+        let outcome = steady(Reporting { margin, ..Reporting::default() });
+        assert_eq!((outcome.iterations, outcome.elapsed_ns), (60_000, 600 * MS));
     }
 }

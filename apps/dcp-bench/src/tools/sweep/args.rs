@@ -84,7 +84,7 @@ impl SweepArgs {
             let cli =
                 Cli::try_parse_from(words).map_err(|error| Failure::usage(crate::app::sentence(&error)))?;
             if let Ok((op, args)) = cli.command.operation() {
-                args.plan(op)?;
+                args.plans(op)?;
             }
         }
         Ok(())
