@@ -63,6 +63,8 @@ pub struct WorkerCounters {
     pub relayed: u64,
 }
 
+/// Polls without a frame taken after which frames are dropped, where failed requests wait for their end (T-17).
+const STUCK_POLLS: u32 = 256;
 /// Polls that wait for transmit room before bounces are dropped.
 const BOUNCE_PATIENCE: u32 = 256;
 
@@ -87,6 +89,8 @@ pub struct Worker {
     done: MbufBatch,
     /// Whole frames, where an ICRC is to be computed.
     scratch: Vec<u8>,
+    /// Polls in a row in which the device took nothing of what there was.
+    stuck: u32,
     /// Polls in a row that received nothing, because bounces wait for transmit room.
     waited: u32,
     /// When the receive queue was last seen empty (R-14's t2).
@@ -137,6 +141,7 @@ impl Worker {
             tx: MbufBatch::new(),
             done: MbufBatch::new(),
             scratch: Vec::new(),
+            stuck: 0,
             waited: 0,
             seen_empty: now,
             last_poll: now,
@@ -359,6 +364,7 @@ impl Worker {
         }
         let sent = self.queues.send(&mut self.tx);
         self.counters.sent += sent as u64;
+        self.stuck = if sent == 0 { self.stuck.saturating_add(1) } else { 0 };
         if sent == 0 && !self.queues.is_running() {
             self.drop_unsent();
         }
@@ -368,6 +374,11 @@ impl Worker {
     /// T-17: no payload leaves until every frame with payload is gone; then failed requests complete.
     #[cold]
     fn drain(&mut self) {
+        if self.stuck > STUCK_POLLS {
+            // A device that takes nothing would keep what failed from completing.
+            self.drop_unsent();
+            self.stuck = 0;
+        }
         if self.tx.is_empty() && self.regions.iter().all(|region| region.in_flight() == 0) {
             self.endpoint.handle_drained();
         }

@@ -416,6 +416,24 @@ fn t8_gap_puts_off_every_message_under_way() {
 }
 
 #[test]
+fn t8_device_that_takes_nothing_ends_the_queue_pair() {
+    let mut pair = small();
+    pair.write(Side::Client, 0, 1, WriteRange { from: 0, to: 0, len: 8 * MTU }).unwrap();
+    // The first packets leave and arrive; then nothing is taken any more.
+    let start = pair.now;
+    let frames = pair.host_mut(Side::Client).transmit(start, 3);
+    assert_eq!(frames.len(), 3);
+    let host = pair.host_mut(Side::Client);
+    let mut now = dcp_core::Instant::from_ns(1);
+    for _ in 0..100 {
+        now = now.after(10_000_000);
+        host.endpoint.handle_timeout(now);
+    }
+    host.collect();
+    assert_eq!(pair.statuses(Side::Client), [(1, Status::RetryExceeded)], "within a second");
+}
+
+#[test]
 fn t8_loss_is_mended_although_the_host_is_preempted_again_and_again() {
     let mut pair = small();
     pair.write(Side::Client, 0, 1, WriteRange { from: 0, to: 0, len: 100 }).unwrap();

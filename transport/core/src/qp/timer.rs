@@ -103,8 +103,8 @@ impl Qp {
         let una = sender.window.una;
         let silent = heard <= sender.expired;
         let unsent = sender.window.message(una).has_unsent();
-        if held || (unsent && may_send) {
-            // It waits for its turn, or for a receive: time stands still.
+        if held {
+            // It waits for a receive: time stands still.
             sender.window.message_mut(una).life = now;
             return true;
         }
@@ -112,6 +112,13 @@ impl Qp {
         if self.gives_up(stream, unsent, silent) {
             self.give_up(stream, una, shared);
             return false;
+        }
+        if unsent && may_send {
+            // It waits for its turn: its time stands still too, but for the count of silence above. A device that takes
+            // nothing lets no probe out either.
+            self.stream_mut(stream).window.message_mut(una).life = now;
+            self.ask(now, stream);
+            return true;
         }
         self.in_flight.forget();
         shared.by_qp[self.id.index()].timeouts += 1;
@@ -130,9 +137,9 @@ impl Qp {
         true
     }
 
-    /// Expiries of a message that was sent whole count until `una` moves (T-8). Of one that the window still holds
-    /// back only those count that follow each other in silence: else a dead peer would be asked once per window of
-    /// a long message, for minutes.
+    /// Expiries of a message that was sent whole count until `una` moves (T-8). Of one that the window or its turn still
+    /// holds back only those count that follow each other in silence: else a dead peer would be asked once per window
+    /// of a long message, for minutes, and a device that takes nothing waited for without end.
     fn gives_up(&mut self, stream: Stream, unsent: bool, silent: bool) -> bool {
         let limit = self.rare.config.retry_cnt;
         let stream = self.stream_mut(stream);
