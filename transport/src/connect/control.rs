@@ -289,6 +289,7 @@ impl Listener {
         let failed = |error: io::Error| ConnectError::Listen {
             address: address.to_string(),
             reason: error.to_string(),
+            kind: error.kind(),
         };
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;

@@ -1,6 +1,7 @@
 //! Why two sides do not get together.
 
 use std::fmt;
+use std::io;
 use std::net::Ipv4Addr;
 
 /// Why an offer is refused: one sentence, which the other side is told.
@@ -75,6 +76,8 @@ pub enum ConnectError {
         address: String,
         /// The system's reason.
         reason: String,
+        /// The same for programs.
+        kind: io::ErrorKind,
     },
     /// We refused.
     Refused(Refusal),
@@ -116,7 +119,7 @@ impl fmt::Display for ConnectError {
                 f,
                 "no server could be reached at {address} ({reason}): start it there first, and check host and port"
             ),
-            Self::Listen { address, reason } => {
+            Self::Listen { address, reason, .. } => {
                 write!(f, "{address} cannot be listened on ({reason}): choose another port")
             }
             Self::Refused(refusal) => refusal.fmt(f),

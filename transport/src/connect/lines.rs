@@ -45,9 +45,7 @@ impl Line {
             return Ok(Self::Bye);
         }
         if let Some(sentence) = value.get("refused").and_then(Value::as_str) {
-            // It goes to a terminal: no line breaks, no escapes.
-            let printable = sentence.chars().filter(|c| !c.is_control()).take(SENTENCE_MAX).collect();
-            return Ok(Self::Refused(printable));
+            return Ok(Self::Refused(printable(sentence)));
         }
         match value.get_mut("message") {
             Some(message) => Ok(Self::Message(message.take())),
@@ -69,8 +67,15 @@ impl Line {
     }
 }
 
-/// Characters of a refusal that are shown.
-const SENTENCE_MAX: usize = 1000;
+/// Characters of a sentence from another process that are shown.
+const SENTENCE_MAX: usize = 300;
+
+/// What a terminal may be given of a text from another process: its first 300 characters, without line breaks, escapes,
+/// and marks that change the direction of writing.
+pub fn printable(text: &str) -> String {
+    let turns = |c: &char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().filter(|c| !c.is_control() && !turns(c)).take(SENTENCE_MAX).collect()
+}
 
 /// Puts lines together from what a socket gives.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -16,7 +16,7 @@ mod wire_form;
 
 pub use control::{Control, ControlEvent, Incoming, Listener, Patience, random_key};
 pub use error::{ConnectError, Refusal};
-pub use lines::{LINE_BYTES_MAX, Line, LineBuffer};
+pub use lines::{LINE_BYTES_MAX, Line, LineBuffer, printable};
 pub use negotiate::{Agreement, negotiate};
 pub use offer::{MrOffer, Offer};
 pub use wire_form::VERSION;
