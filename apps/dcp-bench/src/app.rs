@@ -38,6 +38,10 @@ pub fn run(words: Vec<OsString>) -> u8 {
             }
         },
         Err(error) => {
+            if let Some(failure) = sweep_failure(&error) {
+                say(&format!("error: {failure}"));
+                return refuse(&words, &failure);
+            }
             // A closed terminal is nothing to report.
             let _ = error.print();
             match error.kind() {
@@ -51,11 +55,20 @@ pub fn run(words: Vec<OsString>) -> u8 {
 /// Tells the JSON, if the command line names one, and answers the exit code.
 pub(crate) fn refuse(words: &[OsString], failure: &Failure) -> u8 {
     let target = args::json_target(words);
-    let written = JsonSink::open(target.as_deref()).and_then(|mut sink| sink.write(&json::error(failure)));
+    let written =
+        JsonSink::open("--json", target.as_deref()).and_then(|mut sink| sink.write(&json::error(failure)));
     if let Err(other) = written {
         say(&format!("error: {other}"));
     }
     failure.exit_code()
+}
+
+/// What a sweep itself refuses is a sentence of its own, which clap knows nothing to add to.
+fn sweep_failure(error: &clap::Error) -> Option<Failure> {
+    let is_own = error.kind() == ErrorKind::ValueValidation && error.context().next().is_none();
+    is_own.then(|| {
+        Failure::usage(sentence(error)).with_hint("`dcp-bench sweep --help` says how a sweep is asked for")
+    })
 }
 
 /// First line of what clap says, without its prefix.
@@ -98,8 +111,8 @@ impl App {
                 return refuse(&self.words, &failure);
             }
         };
-        let opened = JsonSink::open(args.output.json().as_deref())
-            .and_then(|json| Ok((json, JsonSink::open(args.output.csv.as_deref())?)));
+        let opened = JsonSink::open(args.output.json_option(), args.output.json().as_deref())
+            .and_then(|json| Ok((json, JsonSink::open("--csv", args.output.csv.as_deref())?)));
         let (json, mut csv) = match opened {
             Ok((json, csv)) => (Arc::new(Mutex::new(json)), csv),
             Err(failure) => {

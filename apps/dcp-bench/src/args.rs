@@ -20,6 +20,7 @@ pub use perftest::PerftestArgs;
 
 use crate::plan::{Device, Faults, LATENCY_ITERATIONS, Length, Mode, Op, Plan, Threads};
 use crate::report::Unit;
+use crate::sink;
 use crate::tools::Tool;
 use crate::units::{self, Cores, Probability};
 
@@ -240,6 +241,11 @@ impl OutputArgs {
         self.json.clone().or_else(|| self.out_json_file.clone()).or(default)
     }
 
+    /// The option that says so.
+    pub const fn json_option(&self) -> &'static str {
+        if self.json.is_some() { "--json" } else { "--out_json_file" }
+    }
+
     /// Whether stdout holds what other programs read.
     pub fn takes_stdout(&self) -> bool {
         let stdout = Some(PathBuf::from("-"));
@@ -268,6 +274,11 @@ impl BandwidthArgs {
         {
             return Err(Failure::usage("--json and --csv cannot both go to stdout"));
         }
+        sink::refuse_one_file_twice(&[
+            (self.output.json_option(), self.output.json().as_deref()),
+            ("--csv", self.output.csv.as_deref()),
+            ("--pcap", self.fabric.network.pcap.as_deref()),
+        ])?;
         let mut plans = self.perftest.plans(&self.unchecked_plan(op, self.link.device()?)?)?;
         let mut notes: Vec<_> = self.perftest.notes().collect();
         // All runs have the same burden, so one is told of it.

@@ -13,7 +13,7 @@ pub fn of_exceeded_retries(plan: &Plan, net: &NetCounters) -> String {
         let (headers, others) = (net.ho_lost, net.dropped);
         return format!(
             "the switch had no room in its control queue ({headers} cut headers lost, {others} frames dropped): \
-             raise --control-bytes, or lower --window or --hosts"
+             lower --qp, --hosts or --window, or raise --control-bytes and --threshold together"
         );
     }
     if net.dropped > 0 {
@@ -65,7 +65,7 @@ mod tests {
         let net =
             |ho_lost, dropped, duplicates| NetCounters { ho_lost, dropped, duplicates, ..Default::default() };
         for (plan, net, words) in [
-            (&clean, net(1, 0, 0), &["--control-bytes", "--window", "--hosts"][..]),
+            (&clean, net(1, 0, 0), &["--control-bytes", "--threshold", "--qp", "--window", "--hosts"][..]),
             (&lossy, net(1, 9, 9), &["--control-bytes"]),
             (&clean, net(0, 1, 0), &["--control-bytes"]),
             (&lossy, net(0, 1, 0), &["--drop", "--retry-cnt", "--qp-timeout"]),

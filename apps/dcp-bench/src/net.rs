@@ -13,7 +13,8 @@ pub struct NetCounters {
     pub data_packets: u64,
     /// Of those, the ones that were resent: after a returned header, or after a timeout.
     pub retransmitted: u64,
-    /// Data packets that a switch cut to their header.
+    /// Data packets that a switch cut to their header; with the other side in another process, those whose header came
+    /// back to this side.
     pub trimmed: u64,
     /// Cut headers that came back to their sender.
     pub ho_returned: u64,
@@ -53,8 +54,12 @@ impl NetCounters {
 
     /// What one of two processes sees of the network: the packets that it receives count like those that it sends.
     pub fn of_one_side(worker: &Worker) -> Self {
-        let own = Self::of(worker);
-        Self { data_packets: own.data_packets + worker.endpoint().counters().data_received, ..own }
+        Self::of(worker).seen_from_here(worker.endpoint().counters().data_received)
+    }
+
+    /// A side that cannot ask the switch knows of a cut by the header that comes back.
+    fn seen_from_here(self, data_received: u64) -> Self {
+        Self { data_packets: self.data_packets + data_received, trimmed: self.ho_returned, ..self }
     }
 
     /// Adds the counters of another part of the network.
@@ -115,6 +120,13 @@ mod tests {
         for (name, value) in one.as_object().unwrap() {
             assert_eq!(sum[name].as_u64(), value.as_u64().map(|v| 2 * v), "{name}");
         }
+    }
+
+    #[test]
+    fn one_side_counts_what_it_received_and_the_headers_that_came_back() {
+        let own = NetCounters { data_packets: 5, ho_returned: 2, ..NetCounters::default() };
+        let seen = own.seen_from_here(3);
+        assert_eq!((seen.data_packets, seen.trimmed, seen.ho_returned), (8, 2, 2));
     }
 
     #[test]

@@ -92,7 +92,8 @@ struct Report<'a> {
 pub(crate) fn run(words: &[OsString], args: &BandwidthArgs) -> u8 {
     let table_on_stderr = args.output.takes_stdout();
     let console = Console { table_on_stderr, quiet: args.output.quiet };
-    let opened = planned(args).and_then(|it| Ok((it, JsonSink::open(args.output.json().as_deref())?)));
+    let opened = planned(args)
+        .and_then(|it| Ok((it, JsonSink::open(args.output.json_option(), args.output.json().as_deref())?)));
     let ((plan, notes), sink) = match opened {
         Ok(opened) => opened,
         Err(failure) => {

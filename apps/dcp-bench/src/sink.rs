@@ -10,6 +10,7 @@ use crate::failure::Failure;
 /// Destination of the JSON, tried before the run so that a path that cannot be written costs no run.
 #[derive(Debug)]
 pub struct JsonSink {
+    option: &'static str,
     target: Target,
     written: bool,
 }
@@ -28,17 +29,17 @@ enum Target {
 }
 
 impl JsonSink {
-    /// Finds out whether what `--json` names can be written, and leaves it as it is.
+    /// Finds out whether what `option` names can be written, and leaves it as it is.
     ///
     /// # Errors
     /// An environment failure: it cannot.
-    pub fn open(target: Option<&Path>) -> Result<Self, Failure> {
+    pub fn open(option: &'static str, target: Option<&Path>) -> Result<Self, Failure> {
         let target = match target {
             None => Target::Nowhere,
             Some(path) if path == Path::new("-") => Target::Stdout,
-            Some(path) => open(path).map_err(|error| cannot_write(path, &error))?,
+            Some(path) => open(path).map_err(|error| cannot_write(option, path, &error))?,
         };
-        Ok(Self { target, written: false })
+        Ok(Self { option, target, written: false })
     }
 
     /// Writes `json`.
@@ -59,7 +60,7 @@ impl JsonSink {
                 (path, file.set_len(0).and_then(|()| file.write_all(json.as_bytes())))
             }
         };
-        outcome.map_err(|error| cannot_write(path, &error))
+        outcome.map_err(|error| cannot_write(self.option, path, &error))
     }
 
     /// Whether anything was written, or tried.
@@ -112,9 +113,41 @@ fn replace(path: &Path, json: &str) -> io::Result<()> {
     })
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+fn cannot_write(option: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::environment(format!("cannot write {}: {error}", path.display()))
-        .with_hint("give --json a file in a directory that you may write to, or - for stdout")
+        .with_hint(format!("give {option} a file in a directory that you may write to, or - for stdout"))
+}
+
+/// Refuses options that name one file, where one would overwrite what the other has.
+///
+/// # Errors
+/// A usage failure that names the two.
+pub fn refuse_one_file_twice(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    let mut seen: Vec<(&str, PathBuf)> = Vec::new();
+    for (option, path) in files {
+        let Some(real) = path.and_then(real_file) else { continue };
+        if let Some((other, _)) = seen.iter().find(|(_, it)| *it == real) {
+            return Err(Failure::usage(format!(
+                "{other} and {option} are the same file, {}: give each a file of its own",
+                path.unwrap_or(&real).display()
+            )));
+        }
+        seen.push((option, real));
+    }
+    Ok(())
+}
+
+/// The one name of a file, also of one that is not there yet; none for stdout, pipes and devices.
+fn real_file(path: &Path) -> Option<PathBuf> {
+    if path == Path::new("-") || fs::metadata(path).is_ok_and(|it| !it.is_file()) {
+        return None;
+    }
+    if let Ok(real) = fs::canonicalize(path) {
+        return Some(real);
+    }
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = fs::canonicalize(parent).unwrap_or_else(|_| parent.to_owned());
+    Some(parent.join(path.file_name()?))
 }
 
 #[cfg(test)]
@@ -133,11 +166,12 @@ mod tests {
 
     #[test]
     fn file_that_cannot_be_written_is_named() {
-        let failure = JsonSink::open(Some(Path::new("/nonexistent/out.json"))).unwrap_err();
+        let failure = JsonSink::open("--json", Some(Path::new("/nonexistent/out.json"))).unwrap_err();
         assert_eq!(failure.exit_code(), 3);
         assert!(failure.message.starts_with("cannot write /nonexistent/out.json: "));
+        assert!(failure.hint.unwrap().contains("--json"));
         let place = place("directory");
-        let failure = JsonSink::open(Some(&place)).unwrap_err();
+        let failure = JsonSink::open("--json", Some(&place)).unwrap_err();
         assert!(failure.message.contains("directory"), "{failure}");
         fs::remove_dir(place).unwrap();
     }
@@ -147,7 +181,7 @@ mod tests {
         let place = place("old");
         let path = place.join("out.json");
         fs::write(&path, "old").unwrap();
-        let mut sink = JsonSink::open(Some(&path)).unwrap();
+        let mut sink = JsonSink::open("--json", Some(&path)).unwrap();
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), names(&place)), ("old", 1));
         assert!(!sink.is_written());
         for json in ["{}", "{\"a\":1}"] {
@@ -162,7 +196,7 @@ mod tests {
     #[test]
     fn new_file_is_not_there_before_it_is_whole() {
         let place = place("new");
-        let mut sink = JsonSink::open(Some(&place.join("out.json"))).unwrap();
+        let mut sink = JsonSink::open("--json", Some(&place.join("out.json"))).unwrap();
         assert_eq!(names(&place), 0);
         sink.write("{}").unwrap();
         assert_eq!(names(&place), 1);
@@ -177,7 +211,7 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).unwrap();
         std::os::unix::fs::symlink(place.join("later"), &lost).unwrap();
         for path in [&link, &lost] {
-            JsonSink::open(Some(path)).unwrap().write("{}").unwrap();
+            JsonSink::open("--json", Some(path)).unwrap().write("{}").unwrap();
             assert!(path.is_symlink() && fs::read_to_string(path).unwrap() == "{}");
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
@@ -186,7 +220,29 @@ mod tests {
 
     #[test]
     fn device_is_written_to_and_not_replaced() {
-        JsonSink::open(Some(Path::new("/dev/null"))).unwrap().write("{}").unwrap();
+        JsonSink::open("--json", Some(Path::new("/dev/null"))).unwrap().write("{}").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn one_file_for_two_options_is_refused_however_it_is_spelt() {
+        let place = place("same");
+        let (new, old, link) = (place.join("new"), place.join("old"), place.join("link"));
+        fs::write(&old, "old").unwrap();
+        std::os::unix::fs::symlink(&old, &link).unwrap();
+        let around = place.join("..").join(place.file_name().unwrap()).join("new");
+        for (one, other) in [(&new, &new), (&new, &around), (&old, &link)] {
+            let failure =
+                refuse_one_file_twice(&[("--json", Some(one)), ("--csv", None), ("--svg", Some(other))]);
+            let failure = failure.unwrap_err();
+            assert_eq!(failure.exit_code(), 2);
+            assert!(failure.message.starts_with("--json and --svg are the same file"), "{failure}");
+        }
+        for (one, other) in [(new.as_path(), old.as_path()), (Path::new("-"), Path::new("-"))] {
+            refuse_one_file_twice(&[("--json", Some(one)), ("--csv", Some(other))]).unwrap();
+        }
+        let null = Path::new("/dev/null");
+        refuse_one_file_twice(&[("--json", Some(null)), ("--csv", Some(null))]).unwrap();
+        fs::remove_dir_all(place).unwrap();
     }
 }

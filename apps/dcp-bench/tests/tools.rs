@@ -140,8 +140,47 @@ fn sweep_that_makes_no_sense_is_refused_before_it_runs() {
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {stderr}");
         assert!(stderr.contains(sentence), "{line}: {stderr}");
+        assert!(!stderr.contains("Usage:") && !stderr.contains("\n\n"), "{line}: {stderr}");
         let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
         assert_eq!(json["error"]["kind"], "usage", "{line}");
+    }
+}
+
+#[test]
+fn help_of_sweep_names_where_results_go() {
+    let help = text(&bench(&["sweep", "--help"]).stdout);
+    assert!(["--csv", "--svg", "--json"].iter().all(|option| help.contains(option)), "{help}");
+}
+
+#[test]
+fn one_file_for_two_results_is_refused() {
+    let path = file("twice");
+    let name = path.to_str().expect("plain");
+    for (line, options) in [
+        ("sweep write -n 1 --size 1,2 --csv FILE --svg FILE", "--csv and --svg"),
+        ("write -n 1 --csv FILE --pcap FILE", "--csv and --pcap"),
+        ("report FILE -o FILE", "FILE and --output"),
+    ] {
+        std::fs::write(&path, "precious").expect("it can be written");
+        let words: Vec<&str> = line.split(' ').map(|word| if word == "FILE" { name } else { word }).collect();
+        let output = bench(&words);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {stderr}");
+        assert!(stderr.contains(&format!("{options} are the same file")), "{line}: {stderr}");
+        assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "precious", "{line}");
+    }
+}
+
+#[test]
+fn hint_for_what_cannot_be_written_names_its_option() {
+    for (line, option) in [
+        ("sweep write -n 1 --size 1,2 --svg /nonexistent/a", "--svg"),
+        ("write -n 1 --csv /nonexistent/a", "--csv"),
+    ] {
+        let output = bench(&line.split(' ').collect::<Vec<_>>());
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{line}: {stderr}");
+        assert!(stderr.contains(&format!("give {option} a file")), "{line}: {stderr}");
     }
 }
 
@@ -213,6 +252,15 @@ fn report_of_what_is_no_result_names_the_file() {
         assert!(stderr.contains(name) && stderr.contains(sentence), "{stderr}");
         assert!(!page.exists());
     }
+}
+
+#[test]
+fn report_of_a_file_without_end_is_refused() {
+    let page = file("endless.html");
+    let output = bench(&["report", "/dev/zero", "-o", page.to_str().expect("plain")]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("/dev/zero is longer than 64 MiB") && !page.exists(), "{stderr}");
 }
 
 #[test]

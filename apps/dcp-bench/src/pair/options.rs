@@ -114,7 +114,7 @@ fn text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    super::words::printable(&text)
+    dcp::connect::printable(&text)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The side that waits for a client, and serves it.
 
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -111,9 +112,15 @@ fn make_server<'a>(
 fn listen(port: u16) -> Result<Listener, Failure> {
     let both = Listener::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)));
     both.or_else(|error| Listener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))).map_err(|_| error))
-        .map_err(|error| {
-            failure(&error, "client").with_hint("end what listens there, or choose another --port")
-        })
+        .map_err(|error| failure(&error, "client").with_hint(listen_hint(&error)))
+}
+
+fn listen_hint(error: &ConnectError) -> &'static str {
+    if matches!(error, ConnectError::Listen { kind: io::ErrorKind::PermissionDenied, .. }) {
+        "ports below 1024 need rights here: choose a --port from 1024 on"
+    } else {
+        "end what listens there, or choose another --port"
+    }
 }
 
 /// Whoever is no client of this program is turned away; a client with other options ends the wait.
@@ -331,5 +338,19 @@ impl Serving<'_> {
             Done::default(),
             1,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hint_for_a_port_without_rights_names_those_that_need_none() {
+        let hint = |kind| {
+            listen_hint(&ConnectError::Listen { address: "[::]:80".to_owned(), reason: String::new(), kind })
+        };
+        assert!(hint(io::ErrorKind::PermissionDenied).contains("--port from 1024 on"));
+        assert!(hint(io::ErrorKind::AddrInUse).contains("end what listens there"));
     }
 }

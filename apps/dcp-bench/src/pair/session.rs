@@ -5,7 +5,7 @@ use std::time::Duration;
 use dcp::connect::{Control, ControlEvent, Patience};
 use dcp::dpdk::Clock;
 
-use super::words::{Word, printable};
+use super::words::Word;
 use crate::failure::Failure;
 
 /// Time for a line to leave, in seconds: the other side reads all the time.
@@ -61,9 +61,10 @@ impl Session {
             Ok(None) => Ok(None),
             Ok(Some(ControlEvent::Bye)) => Err(ended_early(other)),
             Ok(Some(ControlEvent::Message(value))) => match serde_json::from_value(value) {
-                Ok(Word::Failed(sentence)) => {
-                    Err(Failure::transfer(format!("the {other} failed: {}", printable(&sentence))))
-                }
+                Ok(Word::Failed(sentence)) => Err(Failure::transfer(format!(
+                    "the {other} failed: {}",
+                    dcp::connect::printable(&sentence)
+                ))),
                 Ok(word) => Ok(Some(word)),
                 Err(_) => Err(nonsense(other)),
             },

@@ -7,8 +7,6 @@ use crate::traffic::Count;
 
 /// Queue pairs told of in one line: 42 bytes each at most, and a line has 64 KiB.
 const COUNTS: usize = 1024;
-/// Characters of the other's sentences that are shown.
-const SENTENCE_MAX: usize = 1000;
 
 /// One message.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
@@ -59,7 +57,7 @@ impl From<Verdict> for Verification {
     fn from(verdict: Verdict) -> Self {
         match verdict.verified {
             Some(true) => Self::Passed,
-            Some(false) => Self::Failed(printable(&verdict.mismatch.unwrap_or_default())),
+            Some(false) => Self::Failed(dcp::connect::printable(&verdict.mismatch.unwrap_or_default())),
             None => Self::NotChecked,
         }
     }
@@ -98,11 +96,6 @@ impl Told {
         };
         (counts.len() == checked.len() && counts.iter().all(is_possible)).then_some(counts)
     }
-}
-
-/// What another process says goes to a terminal: no line breaks, no escapes.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(SENTENCE_MAX).collect()
 }
 
 #[cfg(test)]

@@ -16,11 +16,15 @@ use paper::CompletionsArgs;
 use report::ReportArgs;
 use sweep::SweepArgs;
 
+const SWEEP_HELP: &str = "\
+One option has a list of values, and each of them runs. The results go to a table, and with --csv FILE, --svg FILE and
+--json FILE also to files. `dcp-bench sweep write --help` lists the options and which of them take a list.";
+
 /// A subcommand that is no operation.
 #[derive(Subcommand, Debug)]
 pub enum Tool {
     /// Run an operation once for each value of one option, such as: sweep write --trim 0,0.1%,1%
-    #[command(arg_required_else_help = true)]
+    #[command(arg_required_else_help = true, after_help = SWEEP_HELP)]
     Sweep {
         /// The operation and its options.
         #[command(subcommand)]

@@ -1,6 +1,7 @@
 //! `dcp-bench report`: results in JSON become one HTML page that needs nothing else, not even a network.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,7 +12,7 @@ use super::plot::{self, Chart};
 use super::run::{Row, Run};
 use super::series::Sweep;
 use crate::failure::Failure;
-use crate::sink::JsonSink;
+use crate::sink::{self, JsonSink};
 
 /// Options of `report`.
 #[derive(Args, Debug)]
@@ -23,6 +24,9 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
+
+/// The longest file that is read; what --json writes is far shorter.
+const FILE_MAX: u64 = 64 << 20;
 
 /// Counters in the tables, with their heads.
 const COUNTERS: [(&str, &str); 8] = [
@@ -48,9 +52,12 @@ const STYLE: &str = "body{font:15px/1.5 sans-serif;margin:2em auto;max-width:70e
 /// # Errors
 /// A usage failure that names the file with nothing to report, an environment failure when the page cannot be written.
 pub(super) fn run(args: &ReportArgs) -> Result<u8, Failure> {
+    for path in &args.files {
+        sink::refuse_one_file_twice(&[("FILE", Some(path)), ("--output", Some(&args.output))])?;
+    }
     let documents: Vec<Document> =
         args.files.iter().map(|path| Document::read(path)).collect::<Result<_, _>>()?;
-    JsonSink::open(Some(&args.output))?.write(&page(&documents))?;
+    JsonSink::open("--output", Some(&args.output))?.write(&page(&documents))?;
     Ok(0)
 }
 
@@ -73,7 +80,12 @@ enum Content {
 impl Document {
     fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let bytes = fs::read(path).map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+        let bytes = read(path).map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+        if bytes.len() as u64 > FILE_MAX {
+            return Err(Failure::usage(format!(
+                "{name} is longer than 64 MiB, which no result of dcp-bench is"
+            )));
+        }
         let json: Value = serde_json::from_slice(&bytes)
             .map_err(|error| Failure::usage(format!("{name} is not JSON: {error}")))?;
         let content = Content::read(&json).map_err(|why| {
@@ -82,6 +94,13 @@ impl Document {
         })?;
         Ok(Self { name, json, content })
     }
+}
+
+/// A file, or what shows that it is too long.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(FILE_MAX + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 impl Content {

@@ -65,7 +65,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     // Before DPDK starts, so that the counts are those of the machine at rest.
     let machine = Machine::read();
     let trial = LoopTrial::run();
-    let mut sink = JsonSink::open(args.json.as_deref())?;
+    let mut sink = JsonSink::open("--json", args.json.as_deref())?;
     if args.json.as_deref() != Some(Path::new("-")) {
         Console { table_on_stderr: false, quiet: false }.table(&words::all(&machine, &trial))?;
     }

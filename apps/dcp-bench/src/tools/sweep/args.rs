@@ -11,6 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Parser, Su
 use crate::args::{BandwidthArgs, Cli};
 use crate::failure::Failure;
 use crate::op::Op;
+use crate::sink;
 
 /// Options that take no list, by clap's name for them: ways to a peer, files, and what has commas of its own. Any other
 /// that takes a value takes a list of them.
@@ -79,6 +80,11 @@ impl SweepArgs {
         if self.on_stdout() > 1 {
             return Err(Failure::usage("only one of --json, --csv and --svg can go to stdout"));
         }
+        sink::refuse_one_file_twice(&[
+            ("--json", self.json.as_deref()),
+            ("--csv", self.csv.as_deref()),
+            ("--svg", self.svg.as_deref()),
+        ])?;
         for value in &self.values {
             let words = std::iter::once(OsString::from("dcp-bench")).chain(self.words_of(value));
             let cli =

@@ -118,9 +118,9 @@ struct Sinks {
 impl Sinks {
     fn open(args: &SweepArgs) -> Result<Self, Failure> {
         Ok(Self {
-            json: Arc::new(Mutex::new(JsonSink::open(args.json.as_deref())?)),
-            csv: JsonSink::open(args.csv.as_deref())?,
-            svg: JsonSink::open(args.svg.as_deref())?,
+            json: Arc::new(Mutex::new(JsonSink::open("--json", args.json.as_deref())?)),
+            csv: JsonSink::open("--csv", args.csv.as_deref())?,
+            svg: JsonSink::open("--svg", args.svg.as_deref())?,
         })
     }
 
