@@ -94,6 +94,15 @@ fn nothing_is_left_to_do_later() {
 }
 
 // R1
+/// Minimal systems have no `kill` program, only the shell's own.
+#[test]
+fn signals_are_sent_without_a_program_for_it() {
+    let program = concat!("Command::new(\"", "kill\")");
+    for (path, text) in sources() {
+        assert!(!text.contains(program), "{}: have a shell send the signal", path.display());
+    }
+}
+
 #[test]
 fn unsafe_is_forbidden_outside_the_dpdk_crates() {
     let mut roots = 0;
