@@ -115,6 +115,7 @@ impl Eal {
         let core = check_cores(&config.cores)?;
         check_descriptors(&Limits::read())?;
         let Memory { mode: memory, turn } = choose_memory(&config)?;
+        check_address_space(&Limits::read(), config.memory_mib)?;
         if STARTED.swap(true, Ordering::SeqCst) {
             return Err(EalError::AlreadyStarted);
         }
@@ -194,6 +195,19 @@ struct Memory {
     mode: MemoryMode,
     /// Kept until huge pages are taken.
     turn: Option<HugeTurn>,
+}
+
+/// Address space that DPDK needs beside its memory, for its libraries, drivers and threads, in MiB: less than it was ever
+/// seen to start with. Where it runs out on the way, DPDK and the C library may abort without a word.
+const ADDRESSES_MIB: u64 = 128;
+
+fn check_address_space(limits: &Limits, memory_mib: u32) -> Result<(), EalError> {
+    let Some(limit_mib) = limits.address_space_bytes.map(|bytes| bytes >> 20) else { return Ok(()) };
+    if limit_mib >= u64::from(memory_mib) + ADDRESSES_MIB {
+        return Ok(());
+    }
+    let reason = format!("DPDK needs {ADDRESSES_MIB} MiB of addresses beside its memory");
+    Err(EalError::MemoryRefused { wanted_mib: memory_mib, reason, limit_mib: Some(limit_mib) })
 }
 
 /// Whether a start on huge pages can be expected to work, if there are any.
