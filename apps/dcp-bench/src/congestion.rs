@@ -149,11 +149,10 @@ impl Congestion {
     /// # Errors
     /// A usage failure.
     pub fn check(&self, is_loop: bool, link_gbps: f64, threshold_bytes: u64) -> Result<(), Failure> {
-        if let (Some(red), false) = (self.ecn, is_loop) {
-            return Err(Failure::usage(format!(
-                "--ecn {} is for the loop, whose switch is in this process: let the switch between the hosts mark",
-                red.min_bytes
-            )));
+        if self.ecn.is_some() && !is_loop {
+            return Err(Failure::usage(
+                "--ecn is for the loop, whose switch is in this process: let the switch between the hosts mark",
+            ));
         }
         if let Some(red) = self.ecn.filter(|red| red.min_bytes > red.max_bytes) {
             let (least, most) = (red.min_bytes, red.max_bytes);

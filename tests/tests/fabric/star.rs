@@ -104,13 +104,12 @@ impl Star {
         let template = self.config.qp;
         let server = usize::from(self.server());
         for client in 0..server {
-            for (own, other) in [(client, server), (server, client)] {
-                // Queue pairs are made in the same order at both: the client's first, the server's by client.
+            for own in [client, server] {
+                // The client's only one, and the server's by client.
                 let host = &mut self.nics[own].host;
                 let config = QpConfig { pd: host.pd, send_cq: host.cq, recv_cq: host.cq, ..template };
                 let qp = host.endpoint.create_qp(config).expect("a legal queue pair");
                 host.qps.push(qp);
-                let _ = other;
             }
             self.introduce(client, 0, server, client);
             self.introduce(server, client, client, 0);

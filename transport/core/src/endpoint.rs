@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use dcp_wire::{Data, DataOp, Kind, Qpn, Stream};
 
+use crate::cc::{ParameterError, check};
 use crate::completion::Cq;
 use crate::maps::MapPool;
 use crate::memory::Memory;
@@ -89,6 +90,12 @@ impl core::fmt::Display for CreateError {
 
 impl core::error::Error for CreateError {}
 
+impl From<ParameterError> for CreateError {
+    fn from(ParameterError { what, value, range }: ParameterError) -> Self {
+        Self::OutOfRange { what, value, range }
+    }
+}
+
 /// Queue pairs that the QPN leaves room for.
 const QPS_MAX: u32 = 1 << 20;
 const CQ_DEPTH_MAX: u64 = 1 << 22;
@@ -135,7 +142,7 @@ impl Endpoint {
     /// # Errors
     /// `depth` is 0 or beyond 2^22.
     pub fn create_cq(&mut self, depth: usize) -> Result<CqId, CreateError> {
-        check_range("completion queue depth", depth as u64, (1, CQ_DEPTH_MAX))?;
+        check("completion queue depth", depth as u64, (1, CQ_DEPTH_MAX))?;
         let limit = u32::MAX;
         let index = u32::try_from(self.shared.cqs.len())
             .map_err(|_| CreateError::TooMany { what: "completion queues", limit })?;
@@ -162,7 +169,7 @@ impl Endpoint {
     /// `depth` is 0 or beyond 2^15, or there is no such domain.
     pub fn create_srq(&mut self, pd: PdId, depth: usize) -> Result<SrqId, CreateError> {
         self.check_pd(pd)?;
-        check_range("shared receive queue depth", depth as u64, (1, QUEUE_DEPTH_MAX))?;
+        check("shared receive queue depth", depth as u64, (1, QUEUE_DEPTH_MAX))?;
         let limit = u32::MAX;
         let index = u32::try_from(self.shared.srqs.len())
             .map_err(|_| CreateError::TooMany { what: "shared receive queues", limit })?;
@@ -228,29 +235,25 @@ impl Endpoint {
             return Err(CreateError::Unknown { what: "completion queue" });
         }
         match config.srq.map(|srq| self.shared.srqs.get(srq.index())) {
-            None => check_range("receive queue depth", config.recv_depth.into(), (1, QUEUE_DEPTH_MAX))?,
+            None => check("receive queue depth", config.recv_depth.into(), (1, QUEUE_DEPTH_MAX))?,
             Some(Some(srq)) if srq.pd == config.pd => {}
             Some(_) => {
                 return Err(CreateError::Unknown { what: "shared receive queue of that protection domain" });
             }
         }
-        check_range("send queue depth", config.send_depth.into(), (1, QUEUE_DEPTH_MAX))?;
-        check_range("RNR retry count", config.rnr_retry.into(), (0, 7))?;
-        check_range("MTU", config.mtu.into(), (256, 8192))?;
-        check_range("window", config.window.into(), (1, 1 << 15))?;
-        check_range("timeout exponent", config.timeout_exponent.into(), (0, 31))?;
-        check_range("retry count", config.retry_cnt.into(), (0, 7))?;
-        check_range("RetransQ length", config.retrans_max.into(), (1, u32::MAX.into()))?;
-        check_range("traffic class", config.class.into(), (0, 15))?;
+        check("send queue depth", config.send_depth.into(), (1, QUEUE_DEPTH_MAX))?;
+        check("RNR retry count", config.rnr_retry.into(), (0, 7))?;
+        check("MTU", config.mtu.into(), (256, 8192))?;
+        check("window", config.window.into(), (1, 1 << 15))?;
+        check("timeout exponent", config.timeout_exponent.into(), (0, 31))?;
+        check("retry count", config.retry_cnt.into(), (0, 7))?;
+        check("RetransQ length", config.retrans_max.into(), (1, u32::MAX.into()))?;
+        check("traffic class", config.class.into(), (0, 15))?;
         if !config.window.is_power_of_two() {
             return Err(CreateError::NotPowerOfTwo { what: "window", value: config.window });
         }
         config.check_window(0).map_err(CreateError::Window)?;
-        config.check_congestion_control().map_err(|error| CreateError::OutOfRange {
-            what: error.what,
-            value: error.value,
-            range: error.range,
-        })
+        Ok(config.check_congestion_control()?)
     }
 
     fn check_pd(&self, pd: PdId) -> Result<(), CreateError> {
@@ -658,14 +661,6 @@ impl Endpoint {
 #[inline]
 const fn is_payload(kind: &Kind) -> bool {
     matches!(kind, Kind::Data(Data { op: DataOp::Write { .. } | DataOp::Send { .. }, .. }))
-}
-
-fn check_range(what: &'static str, value: u64, range: (u64, u64)) -> Result<(), CreateError> {
-    if value < range.0 || value > range.1 {
-        Err(CreateError::OutOfRange { what, value, range })
-    } else {
-        Ok(())
-    }
 }
 
 /// Hands a frame of a known connection to the half of the queue pair that it is for.

@@ -56,7 +56,7 @@ impl CongestionControl {
     }
 }
 
-/// Why a parameter of congestion control is not taken.
+/// Why a parameter is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ParameterError {
     pub(crate) what: &'static str,

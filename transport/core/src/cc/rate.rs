@@ -48,7 +48,7 @@ impl Rate {
         time as u64
     }
 
-    /// The rate times `part`, at most `max`.
+    /// The rate times `part`; stays at the largest rate.
     #[must_use]
     pub(crate) fn scaled(self, part: Fraction) -> Self {
         let scaled = (u128::from(self.0) * u128::from(part.0)) >> Fraction::BITS;

@@ -6,7 +6,7 @@ use super::answer::AnswerBody;
 use super::post::pieces;
 use super::send_queue::{Remote, SegmentList, SendOp, Wqe};
 use super::{ICRC_LEN, Qp, QpState, Shared};
-use crate::{Instant, TxFrame, TxSink};
+use crate::{Instant, QpId, TxFrame, TxSink};
 
 /// Why a turn ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,15 @@ struct Budget {
     bytes: u32,
     wqes: u32,
     now: Instant,
+    sent: Sent,
+}
+
+/// What a turn sent: counted once, at its end.
+#[derive(Default)]
+struct Sent {
+    packets: u64,
+    bytes: u64,
+    resent: u64,
 }
 
 /// One packet to send.
@@ -33,6 +42,18 @@ struct Next {
     msn: Msn,
     psn: u32,
     resend: bool,
+}
+
+impl Shared {
+    fn count_sent(&mut self, qp: QpId, sent: &Sent) {
+        let own = &mut self.by_qp[qp.index()];
+        own.data_packets += sent.packets;
+        own.data_bytes += sent.bytes;
+        own.retransmitted += sent.resent;
+        self.counters.data_packets += sent.packets;
+        self.counters.data_bytes += sent.bytes;
+        self.counters.retransmitted += sent.resent;
+    }
 }
 
 impl Qp {
@@ -97,7 +118,12 @@ impl Qp {
         if !self.state.is_live() {
             return TurnEnd::Rest;
         }
-        let mut budget = Budget { bytes: shared.config.round_quota, wqes: shared.config.round_wqes, now };
+        let mut budget = Budget {
+            bytes: shared.config.round_quota,
+            wqes: shared.config.round_wqes,
+            now,
+            sent: Sent::default(),
+        };
         if let Some(controller) = &mut self.controller {
             controller.begin_turn(now, shared.config.round_quota);
         }
@@ -109,6 +135,7 @@ impl Qp {
             self.resend_returned(Stream::Requests, &mut budget, shared, sink);
             self.send_requests(&mut budget, shared, sink);
         }
+        shared.count_sent(self.id, &budget.sent);
         let end = if self.wants_turn() { TurnEnd::More } else { TurnEnd::Rest };
         self.end_turn(now, end)
     }
@@ -219,17 +246,13 @@ impl Qp {
         let name = PacketName { msn, psn: Psn::from_low_bits(psn), generation: message.generation };
         self.template.kind = Kind::Data(Data { name, ack_req, solicited, op });
         if self.config.spray {
-            self.change_path(shared.counters.data_packets);
+            self.change_path(shared.counters.data_packets + budget.sent.packets);
         }
         let icrc = self.config.icrc;
         sink.push(TxFrame { headers: &self.template, payload_len: payload, segments: &segments, icrc });
-        shared.counters.data_packets += 1;
-        shared.counters.data_bytes += u64::from(payload);
-        shared.counters.retransmitted += u64::from(resend);
-        let own = &mut shared.by_qp[self.id.index()];
-        own.data_packets += 1;
-        own.data_bytes += u64::from(payload);
-        own.retransmitted += u64::from(resend);
+        budget.sent.packets += 1;
+        budget.sent.bytes += u64::from(payload);
+        budget.sent.resent += u64::from(resend);
     }
 
     /// Operation and solicited bit of a request's packet; its payload goes to `segments`.
