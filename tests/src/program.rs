@@ -118,7 +118,19 @@ impl Running {
         assert!(status.success(), "{command}");
     }
 
-    /// Waits until it has computed for a while behind its banner: inside its run.
+    /// Waits until its table, with `--interval`, has a row of messages that are done: for certain inside its run.
+    ///
+    /// # Panics
+    /// When it ends before.
+    pub fn wait_for_messages(&mut self) {
+        let mut said = String::new();
+        while !said.lines().any(is_row_of_messages) {
+            let count = self.stderr.read_line(&mut said).expect("it prints text");
+            assert_ne!(count, 0, "{}: it ended without a row: {said}", self.options);
+        }
+    }
+
+    /// Waits until it has computed for a while: likely inside its run.
     ///
     /// # Panics
     /// When it computes nothing.
@@ -158,6 +170,14 @@ impl Drop for Running {
             let _ = child.wait();
         }
     }
+}
+
+/// ` 0.00-0.20s 25800 ...`, with any count but 0.
+fn is_row_of_messages(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next().is_some_and(|when| {
+        when.contains('-') && when.ends_with('s') && when.starts_with(|c: char| c.is_ascii_digit())
+    }) && words.next().and_then(|count| count.parse().ok()).is_some_and(|count: u64| count > 0)
 }
 
 /// Twice the ticks of 10 ms that a start takes.

@@ -64,7 +64,7 @@ fn g1_nowhere_to_write_is_one_sentence() {
 }
 
 fn start_as_nobody(copy: &PublicCopy) -> Running {
-    as_nobody(copy, &[], "-D 600").start()
+    as_nobody(copy, &[], "-D 600 --interval 0.05").start()
 }
 
 #[test]
@@ -88,14 +88,14 @@ fn g1_instances_of_two_users_run_side_by_side() {
 
 #[test]
 fn g1_killed_instance_leaves_no_file() {
-    let mut running = vec![Bench::write("-D 600").start()];
+    let mut running = vec![Bench::write("-D 600 --interval 0.05").start()];
     let copy = public_copy("killed");
     if is_root_or_skip("running as another user") {
         running.push(start_as_nobody(&copy));
     }
-    for one in running {
+    for mut one in running {
         // Inside its run, so that its start is over.
-        one.wait_for_cpu();
+        one.wait_for_messages();
         one.signal("KILL");
         let end = one.end();
         assert_eq!(end.code(), None);

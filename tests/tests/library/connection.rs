@@ -81,13 +81,39 @@ fn applications_talk_and_part_over_the_control_channel() {
     assert_eq!(to_client.poll(), Ok(None));
     to_server.send(&json!({ "size": MR_LEN })).unwrap();
     assert_eq!(to_client.wait_message().unwrap()["size"], MR_LEN);
-    to_server.close();
-    let event = loop {
-        if let Some(event) = to_client.poll().unwrap() {
-            break event;
-        }
-    };
-    assert_eq!(event, ControlEvent::Bye);
+    part(to_server, to_client, || {});
+}
+
+/// One side closes, the other hears it, does something yet, and closes too.
+fn part(first: Connection, mut last: Connection, before_the_end: impl FnOnce()) {
+    std::thread::scope(|scope| {
+        let closing = scope.spawn(|| first.close());
+        let event = loop {
+            if let Some(event) = last.poll().unwrap() {
+                break event;
+            }
+        };
+        assert_eq!(event, ControlEvent::Bye);
+        before_the_end();
+        assert!(!closing.is_finished(), "it did not wait for the other side");
+        last.close();
+    });
+}
+
+#[test]
+fn side_that_closes_first_answers_until_the_other_closes_too() {
+    let options = QpOptions::default();
+    let Rig { mut client, mut server, _registered, _turn } = unconnected(1, &options, &options);
+    let (to_server, to_client) = connect(&mut client, &mut server);
+    let into = [client.mr.slice(0..4096).unwrap()];
+    client.qps[0].post_recv(&RecvWorkRequest { wr_id: 5, sges: &into }).unwrap();
+    let sges = [server.mr.slice(0..4096).unwrap()];
+    part(to_server, to_client, || {
+        // The client's program does nothing but close; nobody else polls its device.
+        server.qps[0].post_send(&SendWorkRequest::new(6, Opcode::Send, &sges)).unwrap();
+        let done = server.wait(&server);
+        assert_eq!((done.wr_id, done.status), (6, Status::Success));
+    });
 }
 
 #[test]

@@ -27,7 +27,6 @@ fn death_of_either_side_is_noticed_and_named_by_the_other() {
             let (server, client) = pair.start(op);
             let (victim, other, name) =
                 if server_dies { (server, client, "server") } else { (client, server, "client") };
-            victim.wait_for_cpu();
             victim.signal("KILL");
             let survivor = end(other);
             survivor.assert_code(1);
@@ -48,7 +47,6 @@ fn ctrl_c_on_either_side_ends_both() {
             let (server, client) = pair.start(op);
             let (stopped, other, name) =
                 if server_stops { (server, client, "server") } else { (client, server, "client") };
-            stopped.wait_for_cpu();
             stopped.signal(signal);
             let (stopped, other) = (end(stopped), end(other));
             stopped.assert_code(130);

@@ -611,8 +611,9 @@ int dcp_conn_receive(struct dcp_conn *conn,
                      char *text,
                      size_t text_len);
 
-/// Tells the peer that the connection ends in good order, and gives the handle back. Without it the end of the process
-/// looks like a death to the peer. The queue pair stays: dcp_destroy_qp, and dcp_qp_close before if flushed work is
+/// Tells the peer that the connection ends in good order, acknowledges what it has under way until it ends the connection
+/// too, for up to ten seconds, and gives the handle back. Without it the end of the process looks like a death to the
+/// peer, and what the peer has sent last may fail there, though it arrived. The queue pair stays: dcp_destroy_qp, and dcp_qp_close before if flushed work is
 /// wanted.
 int dcp_conn_close(struct dcp_conn *conn);
 

@@ -256,8 +256,9 @@ pub unsafe extern "C" fn dcp_conn_receive(conn: *mut dcp_conn, text: *mut c_char
 
 const ROOM: Failure = Failure::fixed(libc::ENOBUFS, "the peer's string is longer than the room for it");
 
-/// Tells the peer that the connection ends in good order, and gives the handle back. Without it the end of the process
-/// looks like a death to the peer. The queue pair stays: dcp_destroy_qp, and dcp_qp_close before if flushed work is
+/// Tells the peer that the connection ends in good order, acknowledges what it has under way until it ends the connection
+/// too, for up to ten seconds, and gives the handle back. Without it the end of the process looks like a death to the
+/// peer, and what the peer has sent last may fail there, though it arrived. The queue pair stays: dcp_destroy_qp, and dcp_qp_close before if flushed work is
 /// wanted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dcp_conn_close(conn: *mut dcp_conn) -> c_int {

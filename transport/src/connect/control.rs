@@ -48,6 +48,8 @@ pub enum ControlEvent {
 pub struct Control {
     stream: TcpStream,
     buffer: LineBuffer,
+    /// The other side has said that it ends the connection.
+    parted: bool,
 }
 
 impl Control {
@@ -92,7 +94,7 @@ impl Control {
             Ok(sockopt::set_tcp_user_timeout(&stream, UNACKNOWLEDGED_MS)?)
         };
         set().map_err(|error| lost(&error))?;
-        Ok(Self { stream, buffer: LineBuffer::default() })
+        Ok(Self { stream, buffer: LineBuffer::default(), parted: false })
     }
 
     /// Says that the queue pair takes packets and its receives are posted, and waits for the other side to say so.
@@ -142,11 +144,17 @@ impl Control {
         self.send_line(&Line::Message(message.clone()), patience)
     }
 
-    /// Ends the connection in good order. Dropping the channel without looks like a death to the other side.
+    /// Ends the connection in good order, and stays until the other side has ended it too, or is gone, or `patience` is
+    /// used up: what is still under way towards this side is acknowledged meanwhile, and what the other side has sent
+    /// last does not reset the channel. Dropping the channel without looks like a death to the other side.
     pub fn close(self, patience: &mut Patience<'_>) {
         let mut this = self;
+        let start = patience.clock.now_ns();
         // Who does not hear it sees the channel end.
-        let _ = this.send_line(&Line::Bye, patience);
+        let mut stay = this.send_line(&Line::Bye, patience).is_ok();
+        while stay && !this.parted {
+            stay = this.read_line().is_ok() && patience.wait(start, "its end").is_ok();
+        }
     }
 
     fn agree(&mut self, ours: &Offer, theirs: Offer, pkey: PKey) -> Result<Agreement, ConnectError> {
@@ -187,7 +195,10 @@ impl Control {
         loop {
             if let Some(line) = self.buffer.poll_line()? {
                 return match Line::parse(&line) {
-                    Ok(line) => Ok(Some(line)),
+                    Ok(line) => {
+                        self.parted |= line == Line::Bye;
+                        Ok(Some(line))
+                    }
                     Err(refusal) => Err(self.refuse(refusal)),
                 };
             }

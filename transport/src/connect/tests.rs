@@ -253,13 +253,28 @@ fn two_sides_connect_and_talk() {
     let long = json!("x".repeat(LINE_BYTES_MAX - 100));
     patiently(|patience| client.send(&long, patience)).unwrap();
     assert_eq!(patiently(|patience| server.wait_message(patience)), Ok(long));
-    patiently(|patience| client.close(patience));
-    let bye = loop {
-        if let Some(event) = server.poll().unwrap() {
-            break event;
-        }
-    };
-    assert_eq!(bye, ControlEvent::Bye);
+    std::thread::scope(|scope| {
+        let closing = scope.spawn(|| patiently(|patience| client.close(patience)));
+        let bye = loop {
+            if let Some(event) = server.poll().unwrap() {
+                break event;
+            }
+        };
+        assert_eq!(bye, ControlEvent::Bye);
+        assert!(!closing.is_finished(), "it did not wait for the other side");
+        // It has heard of the end already.
+        patiently(|patience| server.close(patience));
+    });
+}
+
+#[test]
+fn who_closes_first_leaves_when_the_other_side_is_gone() {
+    let [(client, _), (server, _)] = pair(offer(1), offer(2));
+    std::thread::scope(|scope| {
+        // Longer than anybody waits for a test.
+        scope.spawn(|| with_patience(3_600_000, |patience| client.close(patience)));
+        drop(server);
+    });
 }
 
 #[test]

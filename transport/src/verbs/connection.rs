@@ -27,6 +27,10 @@ pub struct Connection {
     timeout: Duration,
 }
 
+/// How long a side that has ended a connection still answers for the other one. An acknowledgement that is lost with the
+/// process that sent it leaves the other side resending until its retries are used up.
+const LINGER: Duration = Duration::from_secs(10);
+
 /// Acknowledgements are due after so many bytes, as the core's queue pairs have it.
 const ACK_BYTES: u32 = 32 << 10;
 
@@ -186,9 +190,10 @@ impl Connection {
         device.patiently(*timeout, |patience| control.wait_message(patience))
     }
 
-    /// Ends the connection in good order: the other side is told.
+    /// Ends the connection in good order: the other side is told, and what it has under way is acknowledged until it ends
+    /// the connection too, for up to ten seconds. Drives the workers that have no thread meanwhile.
     pub fn close(self) {
         let Self { control, device, timeout, .. } = self;
-        device.patiently(timeout, |patience| control.close(patience));
+        device.patiently(timeout.min(LINGER), |patience| control.close(patience));
     }
 }
