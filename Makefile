@@ -4,16 +4,18 @@ ARGS ?= write --size 1M
 TEST_ARGS ?=
 # Seconds of each run, and rounds.
 COMPARE_ARGS ?=
+GATE_ARGS ?=
 PREFIX ?= /usr/local
 PROFILE ?= release
 
-.PHONY: help setup bench test compare-switch check install uninstall
+.PHONY: help setup bench test compare-switch gate check install uninstall
 
 help:
 	@echo 'make bench                      install what is missing, build, run: dcp-bench $(ARGS)'
 	@echo 'make bench ARGS="write -s 64K"  the same with other arguments'
 	@echo 'make test                       install what is missing, run every test'
 	@echo 'make compare-switch             what the switch forwards on one core, beside dpdk-testpmd'
+	@echo 'make gate                       instructions of the hot path, beside the committed counts'
 	@echo 'make install PREFIX=/usr/local  build and install libdcp for C, and dcp-bench'
 	@echo 'make uninstall PREFIX=...       remove them again'
 	@echo 'make check                      what CI does: format, lints, tests, docs, a short run'
@@ -32,6 +34,9 @@ test: setup
 compare-switch: setup
 	@cargo build --release --package dcp-perf --bin compare-switch
 	@cargo run --release --quiet --package dcp-perf --bin compare-switch -- $(COMPARE_ARGS)
+
+gate: setup
+	@scripts/gate $(GATE_ARGS)
 
 check:
 	@.ci/run
