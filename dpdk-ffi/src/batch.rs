@@ -120,7 +120,12 @@ impl MbufBatch {
 
     /// Moves frames from the front of `from` to the end of this batch, as many as fit; returns how many.
     pub fn append(&mut self, from: &mut Self) -> usize {
-        let count = from.len.min(self.room());
+        self.append_sparing(from, 0)
+    }
+
+    /// The same, but leaves room for `spare` frames.
+    pub fn append_sparing(&mut self, from: &mut Self, spare: usize) -> usize {
+        let count = from.len.min(self.room().saturating_sub(spare));
         self.mbufs[self.len..self.len + count].copy_from_slice(&from.mbufs[..count]);
         self.len += count;
         from.forget_front(count);

@@ -68,6 +68,9 @@ const STUCK_POLLS: u32 = 256;
 /// Polls that wait for transmit room before bounces are dropped.
 const BOUNCE_PATIENCE: u32 = 256;
 
+/// Room in each burst that bounces leave to the worker's own frames: CNPs and ACKs are what ends an overload.
+const OWN_FRAMES: usize = 8;
+
 /// Drives an endpoint over a queue pair. Not tied to a thread: whoever holds it calls [`Worker::poll`].
 #[derive(Debug)]
 pub struct Worker {
@@ -341,8 +344,8 @@ impl Worker {
         if self.endpoint.needs_drain() {
             self.drain();
         }
-        // T-2: bounces first.
-        self.tx.append(&mut self.bounces);
+        // T-2: bounces first, but not for ever.
+        self.tx.append_sparing(&mut self.bounces, OWN_FRAMES);
         self.stash.refill();
         let mut builder = FrameBuilder {
             stash: &mut self.stash,

@@ -3,6 +3,7 @@
 
 mod load;
 mod noise;
+mod overload;
 mod relay;
 mod rig;
 mod scarcity;
