@@ -165,7 +165,7 @@ impl Bth {
 
 /// sRetryNo as it lies in BTH bytes 4 and 8.
 #[inline(always)]
-fn retry_bits(generation: Generation) -> (u8, u8) {
+pub(crate) fn retry_bits(generation: Generation) -> (u8, u8) {
     let [high, low] = (generation.get() << 1).to_be_bytes();
     // Shifted by one, the high five bits are one byte and the low seven the other, at its top.
     ((high << 1) & bit::RETRY_HIGH, low >> 1)

@@ -21,9 +21,11 @@ mod opcode;
 mod parse;
 mod parse_control;
 mod parse_data;
+mod parse_usual;
 mod rewrite;
 pub mod seq;
 mod shape;
+mod template;
 mod tos;
 
 pub use checksum::{OnesSum, ip_checksum, udp_checksum_ok, update_checksum};
@@ -40,3 +42,4 @@ pub use layout::{
 pub use parse::{ParseOptions, parse, parse_frame, peek_dest_qpn, peek_service_port};
 pub use rewrite::{BounceRewrite, NotDcp, bounce, mark_ce, trim};
 pub use seq::*;
+pub use template::Template;

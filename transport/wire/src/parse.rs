@@ -6,6 +6,7 @@ use crate::layout::{
 };
 use crate::parse_control::{parse_control, parse_header_only};
 use crate::parse_data::{check_data, data_packet};
+use crate::parse_usual::parse_usual;
 use crate::{Ipv4Addr, Packet, ParseError, Qpn, SERVICE_PORT, Tag};
 
 /// What a receiver must know to parse its frames.
@@ -64,6 +65,22 @@ pub fn parse_frame(options: ParseOptions, frame: &[u8]) -> Result<Packet, ParseE
 /// The reason to count when the frame is not a legal DCP frame. No bytes make it panic or read beyond `head` (P-1).
 #[inline]
 pub fn parse(
+    options: ParseOptions,
+    head: &[u8],
+    frame_len: usize,
+    udp_checksum_ok: impl FnOnce() -> bool,
+) -> Result<Packet, ParseError> {
+    if !options.icrc
+        && let Some(packet) = parse_usual(options.service_port, head, frame_len)
+    {
+        return Ok(packet);
+    }
+    parse_any(options, head, frame_len, udp_checksum_ok)
+}
+
+/// Parses any frame, the usual one too.
+#[inline(never)]
+pub(crate) fn parse_any(
     options: ParseOptions,
     head: &[u8],
     frame_len: usize,
