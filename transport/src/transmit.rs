@@ -30,8 +30,7 @@ impl TxSink for FrameBuilder<'_> {
         let mut mbuf = self.stash.take_header().expect("capacity() counted it");
         let header_len = frame.headers.len();
         let head = mbuf.grow_head(header_len).expect("header mbufs have room for every header");
-        let trailer = if frame.icrc { dcp_wire::ICRC_LEN } else { 0 };
-        dcp_wire::emit(frame.headers, frame.payload_len as usize + trailer, head);
+        frame.emit_headers(head);
         for segment in frame.segments {
             let region = &self.regions[segment.region.index()];
             if self.linear {

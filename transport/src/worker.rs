@@ -271,15 +271,16 @@ impl Worker {
     fn handle_frame(&mut self, now: Instant, arrived: Instant, frame: Mbuf) {
         let icrc = self.endpoint.uses_icrc() && self.carries_icrc(&frame);
         let options = ParseOptions { icrc, ..self.options };
-        let parsed = match parse(options, &frame) {
-            Ok(packet) if icrc => self.check_icrc(packet, &frame),
-            parsed => parsed,
-        };
-        let packet = match parsed {
+        let mut parsed = parse(options, &frame);
+        if icrc && let Ok(packet) = parsed {
+            parsed = self.check_icrc(packet, &frame);
+        }
+        // By reference: a copy of what was just written field by field would stall.
+        let packet = match &parsed {
             Ok(packet) => packet,
             Err(error) => {
                 self.counters.unparsed[error.index()] += 1;
-                self.handle_other(now, error, frame);
+                self.handle_other(now, *error, frame);
                 return;
             }
         };

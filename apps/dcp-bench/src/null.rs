@@ -149,7 +149,7 @@ impl Silent {
         let headers = Headers { path, dest_qpn: worker.endpoint().qpn(self.qp), pkey: PKEY, kind };
         let packet = Packet { headers, ip_len: 0, payload_offset: 0, payload_len: 0 };
         let now = worker.now();
-        let rx = RxPacket { packet, arrived: now };
+        let rx = RxPacket { packet: &packet, arrived: now };
         worker.endpoint_mut().handle_packet(now, &rx, &mut Nowhere) == RxVerdict::Done
     }
 }

@@ -90,7 +90,7 @@ impl Host {
     }
 
     fn handle(&mut self, now: Instant, frames: &Frames) {
-        for &packet in &frames.0 {
+        for packet in &frames.0 {
             let _ =
                 black_box(self.endpoint.handle_packet(now, &RxPacket { packet, arrived: now }, &mut Nowhere));
         }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use dcp_wire::{BounceRewrite, Headers, ParseOptions, Qpn};
+use dcp_wire::{BounceRewrite, Headers, ParseOptions, Qpn, Template};
 
 use super::frames::{ack, mac, write};
 use super::{Case, Entry};
@@ -16,6 +16,7 @@ pub(super) fn entries() -> Vec<Entry> {
     let entry = |name, make| Entry { name, elements: FRAMES as u64, make };
     vec![
         entry("wire/emit/write", || Box::new(Emit::new(write(0, mac(1)), PAYLOAD))),
+        entry("wire/emit/template", || Box::new(FromTemplate::new(write(0, mac(1)), PAYLOAD))),
         entry("wire/emit/ack", || Box::new(Emit::new(ack(mac(1)), 0))),
         entry("wire/parse/write", || Box::new(Parse::new(&write(0, mac(1)), PAYLOAD))),
         entry("wire/parse/ack", || Box::new(Parse::new(&ack(mac(1)), 0))),
@@ -47,6 +48,30 @@ impl Case for Emit {
     fn run(&mut self) {
         for _ in 0..FRAMES {
             black_box(dcp_wire::emit(black_box(&self.headers), self.payload, black_box(&mut self.bytes)));
+        }
+    }
+}
+
+/// As an endpoint's connections do it.
+struct FromTemplate {
+    template: Template,
+    emit: Emit,
+}
+
+impl FromTemplate {
+    fn new(headers: Headers, payload: usize) -> Self {
+        let template = Template::new(&headers.path, headers.dest_qpn, headers.pkey);
+        Self { template, emit: Emit::new(headers, payload) }
+    }
+}
+
+impl Case for FromTemplate {
+    fn prepare(&mut self) {}
+
+    fn run(&mut self) {
+        let Emit { headers, payload, bytes } = &mut self.emit;
+        for _ in 0..FRAMES {
+            black_box(black_box(&self.template).emit(black_box(headers), *payload, black_box(bytes)));
         }
     }
 }

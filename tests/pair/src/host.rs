@@ -57,9 +57,8 @@ impl TxSink for Frames<'_> {
 
     fn push(&mut self, frame: TxFrame<'_>) {
         let header = frame.headers.len();
-        let trailer = if frame.icrc { dcp_wire::ICRC_LEN } else { 0 };
         let mut bytes = vec![0; header];
-        dcp_wire::emit(frame.headers, frame.payload_len as usize + trailer, &mut bytes);
+        frame.emit_headers(&mut bytes);
         for segment in frame.segments {
             bytes.extend_from_slice(&self.memory[range(segment)]);
         }
@@ -182,7 +181,7 @@ impl Host {
         let start = usize::from(packet.payload_offset);
         let payload = &frame[start..start + usize::from(packet.payload_len)];
         let mut placer = Placer { memory: &mut self.memory, payload };
-        match self.endpoint.handle_packet(now, &RxPacket { packet, arrived }, &mut placer) {
+        match self.endpoint.handle_packet(now, &RxPacket { packet: &packet, arrived }, &mut placer) {
             RxVerdict::Bounce(rewrite) => {
                 dcp_wire::bounce(&mut frame, &rewrite).expect("the core bounces DCP frames only");
                 Some(frame)

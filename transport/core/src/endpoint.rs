@@ -370,22 +370,52 @@ impl Endpoint {
     // Inputs.
 
     /// Takes a received frame.
-    pub fn handle_packet<S: RxSink>(&mut self, now: Instant, rx: &RxPacket, sink: &mut S) -> RxVerdict {
+    #[inline]
+    pub fn handle_packet<S: RxSink>(&mut self, now: Instant, rx: &RxPacket<'_>, sink: &mut S) -> RxVerdict {
         let number = rx.packet.headers.dest_qpn.get().wrapping_sub(self.shared.config.qpn_base);
         let Some(qp) = self.qps.get_mut(number as usize) else {
             return RxVerdict::Drop(self.shared.count_drop(DropReason::UnknownQp));
         };
-        let verdict = match qp.check_origin(&rx.packet) {
+        if let Kind::Data(data @ Data { op: DataOp::Write { reth, part }, .. }) = &rx.packet.headers.kind
+            && qp.check_origin(rx.packet).is_ok()
+            && let Some(usual) = qp.usual_packet(rx, data, *reth, *part, &self.shared)
+        {
+            let advanced = qp.take_usual(now, rx, data, &usual, &mut self.shared, sink);
+            self.list_control(number);
+            if advanced {
+                self.send_answers(now, number);
+            }
+            return RxVerdict::Done;
+        }
+        self.handle_unusual(now, number, rx, sink)
+    }
+
+    /// Payload alone gives this side nothing to send but control; READs and ATOMICs that waited for emsn may.
+    #[inline]
+    fn send_answers(&mut self, now: Instant, number: u32) {
+        if self.qps[number as usize].owes_answers() {
+            self.wake(number);
+            self.arm(now, number);
+        }
+    }
+
+    #[inline(never)]
+    fn handle_unusual<S: RxSink>(
+        &mut self,
+        now: Instant,
+        number: u32,
+        rx: &RxPacket<'_>,
+        sink: &mut S,
+    ) -> RxVerdict {
+        let qp = &mut self.qps[number as usize];
+        let verdict = match qp.check_origin(rx.packet) {
             Ok(()) => dispatch(qp, now, rx, &mut self.shared, sink),
             Err(reason) => Err(reason),
         };
-        if qp.owes_control() && !qp.control_listed {
-            qp.control_listed = true;
-            self.control.push_back(number);
-        }
+        self.list_control(number);
         match verdict {
-            // The usual case: payload alone gives this side nothing to send.
-            Ok(RxVerdict::Done) if is_payload(&rx.packet.headers.kind) && !qp.owes_answers() => {
+            Ok(RxVerdict::Done) if is_payload(&rx.packet.headers.kind) => {
+                self.send_answers(now, number);
                 RxVerdict::Done
             }
             Ok(verdict) => {
@@ -643,9 +673,10 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     fn list_control(&mut self, number: u32) {
         let qp = &mut self.qps[number as usize];
-        if qp.owes_control() && !qp.control_listed {
+        if !qp.control_listed && qp.owes_control() {
             qp.control_listed = true;
             self.control.push_back(number);
         }

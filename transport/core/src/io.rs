@@ -1,6 +1,6 @@
 //! What crosses the border between the core and its driver.
 
-use dcp_wire::{BounceRewrite, Headers, Packet};
+use dcp_wire::{BounceRewrite, Headers, ICRC_LEN, Packet, Template};
 
 use crate::{DropReason, Instant, RegionId};
 
@@ -17,9 +17,9 @@ pub struct Segment {
 
 /// A received frame: parsed headers, never bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct RxPacket {
+pub struct RxPacket<'a> {
     /// What the frame says.
-    pub packet: Packet,
+    pub packet: &'a Packet,
     /// R-14's t2: when the NIC received it, or the last time the receive queue was seen empty.
     pub arrived: Instant,
 }
@@ -82,12 +82,26 @@ impl AtomicOp {
 pub struct TxFrame<'a> {
     /// Everything before the payload.
     pub headers: &'a Headers,
+    /// The same as bytes, as far as the connection's packets have it in common.
+    pub template: &'a Template,
     /// Payload bytes: the sum of the segments' lengths.
     pub payload_len: u32,
     /// Payload.
     pub segments: &'a [Segment],
     /// Whether an ICRC of 4 bytes follows the payload; emit the headers for that much more.
     pub icrc: bool,
+}
+
+impl TxFrame<'_> {
+    /// Writes the headers and returns their length.
+    ///
+    /// # Panics
+    /// If `out` is shorter than [`Headers::len`].
+    #[inline]
+    pub fn emit_headers(&self, out: &mut [u8]) -> usize {
+        let trailer = if self.icrc { ICRC_LEN } else { 0 };
+        self.template.emit(self.headers, self.payload_len as usize + trailer, out)
+    }
 }
 
 /// Where frames go.

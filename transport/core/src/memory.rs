@@ -172,7 +172,7 @@ impl Memory {
     }
 
     /// The memory behind `[va, va + len)`, if the claim allows the access.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn resolve(&self, claim: Claim, va: u64, len: u32) -> Option<Segment> {
         let entry = self.slots.get(slot_of(claim.key))?;
         let range = entry.range.as_ref()?;

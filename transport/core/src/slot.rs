@@ -81,6 +81,13 @@ impl Slot {
         }
     }
 
+    /// Whether it counts packets of WRITEs of that generation, or counted nothing yet.
+    #[inline]
+    pub(crate) const fn counts_writes_of(&self, generation: Generation) -> bool {
+        let state_and_generation = STATE_MASK << STATE_SHIFT | MASK_12 << GENERATION_SHIFT;
+        self.word & state_and_generation == (generation.get() as u64) << GENERATION_SHIFT
+    }
+
     #[inline]
     pub(crate) const fn generation(&self) -> Generation {
         Generation::from_low_bits((self.word >> GENERATION_SHIFT & MASK_12) as u16)

@@ -78,9 +78,13 @@ impl Qp {
     ) -> bool {
         while sink.capacity() > 0 {
             let Some(kind) = self.next_control(now, shared) else { return true };
-            self.template.kind = kind;
-            let icrc = self.config.icrc;
-            sink.push(TxFrame { headers: &self.template, payload_len: 0, segments: &[], icrc });
+            sink.push(TxFrame {
+                headers: &self.connection.headers(kind),
+                template: &self.connection.template,
+                payload_len: 0,
+                segments: &[],
+                icrc: self.config.icrc,
+            });
         }
         self.pending.is_empty()
     }

@@ -36,6 +36,14 @@ impl Message {
         resyncs: 0,
     };
 
+    /// Packets up to `next_psn` have been sent in this generation, another `bytes` of IP length.
+    #[inline]
+    pub(super) fn sent_up_to(&mut self, next_psn: u32, bytes: u64) {
+        self.next_psn = next_psn;
+        self.sent_once = self.sent_once.max(next_psn);
+        self.bytes_sent += bytes;
+    }
+
     /// Whether a packet of it waits to be sent.
     #[inline]
     pub(super) const fn has_unsent(&self) -> bool {
@@ -99,9 +107,11 @@ impl SendWindow {
 
     /// T-1: the next message number goes to a message of `packets` packets.
     #[inline]
-    pub(super) fn enter(&mut self, packets: u32, now: Instant) {
-        *self.message_mut(self.next) = Message { packets, life: now, ..Message::EMPTY };
-        self.next = self.next.next();
+    pub(super) fn enter(&mut self, packets: u32, now: Instant) -> Msn {
+        let msn = self.next;
+        *self.message_mut(msn) = Message { packets, life: now, ..Message::EMPTY };
+        self.next = msn.next();
+        msn
     }
 
     /// The oldest message leaves the window.

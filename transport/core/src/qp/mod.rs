@@ -2,6 +2,7 @@
 
 mod answer;
 mod congestion;
+mod connection;
 mod control;
 mod fail;
 mod in_flight;
@@ -14,6 +15,7 @@ mod recv_window;
 mod respond;
 mod retrans;
 mod rnr;
+mod run;
 mod send_queue;
 mod send_stream;
 mod state;
@@ -21,10 +23,11 @@ mod timer;
 #[cfg(test)]
 mod tracking_twin;
 mod transmit;
+mod usual;
 
 use std::hash::{Hash, Hasher};
 
-use dcp_wire::{Headers, Kind, Msn, Nak, PKey, Packet, Path, Qpn, Ssn, Stream};
+use dcp_wire::{Msn, Nak, Packet, Qpn, Ssn, Stream};
 
 pub(crate) use post::make_receive;
 pub use post::{PostError, RecvRequest, SendRequest, Sge};
@@ -44,6 +47,7 @@ use crate::{
     QpId, Rate, RegionId,
 };
 use answer::{Answer, AnswerBody, PeerRequest};
+use connection::Connection;
 use control::{Owed, Pending};
 use in_flight::InFlight;
 use recv_queue::RecvQueue;
@@ -55,6 +59,8 @@ use send_stream::SendStream;
 
 /// Most bytes of IP length that a data packet has beyond a full payload: a WRITE with immediate.
 const IP_OVERHEAD_MAX: u32 = 66;
+/// Bytes of IP length that a packet of a WRITE without immediate has beyond its payload.
+const WRITE_OVERHEAD: u32 = 59;
 /// Bytes of an ICRC.
 const ICRC_LEN: u32 = 4;
 
@@ -81,7 +87,7 @@ impl Shared {
     }
 
     #[inline]
-    fn count_placed(&mut self, qp: QpId) {
+    pub(super) fn count_placed(&mut self, qp: QpId) {
         self.counters.placed += 1;
         self.by_qp[qp.index()].placed += 1;
     }
@@ -113,8 +119,7 @@ pub(crate) struct Qp {
     timeout_ns: u64,
     /// Largest IP length of a data packet: `awin` must have room for it.
     full_packet: u32,
-    /// Headers of the next frame; only `kind` changes between frames.
-    template: Headers,
+    connection: Connection,
     // Sender half.
     requests: SendStream,
     queue: SendQueue,
@@ -229,7 +234,7 @@ impl Qp {
             paced: false,
             timeout_ns: config.timeout_ns().unwrap_or(u64::MAX),
             full_packet,
-            template: template(own, &config),
+            connection: Connection::new(own, &config),
             requests: SendStream::new(config.window, config.start_msn, config.retrans_max as usize),
             queue: SendQueue::new(config.send_depth),
             next_ssn: config.start_ssn,
@@ -254,17 +259,17 @@ impl Qp {
     /// T-18: a source port of the ephemeral range, by queue pair and `attempt`.
     fn change_path(&mut self, attempt: u64) {
         let entropy = Mixer::mix(u64::from(self.qpn.get()) << 32 ^ attempt);
-        self.template.path.src_port = 0xC000 | (entropy & 0x3FFF) as u16;
+        self.connection.set_src_port(0xC000 | (entropy & 0x3FFF) as u16);
     }
 
     /// P-2, as far as it needs the queue pair.
     #[inline]
     pub(crate) fn check_origin(&self, packet: &Packet) -> Result<(), DropReason> {
         let headers = &packet.headers;
-        if headers.pkey != self.template.pkey {
+        if headers.pkey != self.connection.pkey {
             return Err(DropReason::WrongKey);
         }
-        if headers.path.src_ip != self.template.path.dst_ip {
+        if headers.path.src_ip != self.connection.path.dst_ip {
             return Err(DropReason::WrongSource);
         }
         if self.state.takes_frames() { Ok(()) } else { Err(DropReason::WrongState) }
@@ -371,30 +376,10 @@ impl Qp {
         self.rnr.state_hash(now, hasher);
         (&self.rare.held, &self.rare.owed).hash(hasher);
         (&self.queue, self.next_ssn, self.unanswered, &self.in_flight).hash(hasher);
-        (now.since(self.heard), self.template.path.src_port).hash(hasher);
+        (now.since(self.heard), self.connection.path.src_port).hash(hasher);
         (&self.recv, &self.recv_queue, self.received, self.acknowledged, &self.pending).hash(hasher);
         (&self.rare.last_nak, &self.rare.answer_ring, &self.rare.recv_answers, &self.rare.peer_requests)
             .hash(hasher);
-    }
-}
-
-fn template(own: &EndpointConfig, config: &QpConfig) -> Headers {
-    Headers {
-        path: Path {
-            src_mac: own.mac,
-            dst_mac: dcp_wire::MacAddr::default(),
-            vlan: None,
-            src_ip: own.ip,
-            dst_ip: dcp_wire::Ipv4Addr::UNSPECIFIED,
-            src_port: 0,
-            dst_port: 0,
-            class: config.class,
-            ecn: dcp_wire::Ecn::Ect0,
-            ttl: dcp_wire::TTL,
-        },
-        dest_qpn: Qpn::default(),
-        pkey: PKey::default(),
-        kind: Kind::Cnp,
     }
 }
 

@@ -466,9 +466,9 @@ impl Qp {
 
     fn rewrite(&self) -> BounceRewrite {
         BounceRewrite {
-            dest_qpn: self.template.dest_qpn,
-            src_port: self.template.path.src_port,
-            dst_port: self.template.path.dst_port,
+            dest_qpn: self.connection.dest_qpn,
+            src_port: self.connection.path.src_port,
+            dst_port: self.connection.path.dst_port,
         }
     }
 

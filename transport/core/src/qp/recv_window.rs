@@ -79,6 +79,14 @@ impl RecvWindow {
         }
     }
 
+    /// The slot of a packet that let in, if it counts WRITEs of that packet's generation, or nothing yet.
+    #[inline]
+    pub(super) fn counting_slot(&self, name: PacketName) -> Option<&Slot> {
+        let inside = name.msn.index_in(self.emsn, self.size()).is_some();
+        let slot = self.slot(name.msn);
+        (inside && slot.counts_writes_of(name.generation)).then_some(slot)
+    }
+
     /// whether an HO is worth a bounce.
     pub(super) fn admit_header(&self, name: PacketName, maps: &MapPool) -> Result<(), DropReason> {
         match self.admit(name) {

@@ -88,11 +88,7 @@ impl Qp {
     pub(crate) fn enter_rtr(&mut self, peer: Peer) -> Result<(), ModifyError> {
         self.check_change(QpState::Init, QpState::Rtr)?;
         self.rare.peer = Some(peer);
-        self.template.path.dst_mac = peer.mac;
-        self.template.path.dst_ip = peer.ip;
-        self.template.path.dst_port = peer.service_port;
-        self.template.dest_qpn = peer.qpn;
-        self.template.pkey = peer.pkey;
+        self.connection.handle_peer(&peer);
         self.recv.start(peer.start_msn);
         self.rare.recv_answers.start(peer.start_msn);
         self.recv_queue.start(peer.start_ssn);

@@ -5,7 +5,7 @@ use dcp_wire::{AtomicEth, Data, DataOp, Kind, Msn, PacketName, Part, Psn, Reth, 
 use super::answer::AnswerBody;
 use super::post::pieces;
 use super::send_queue::{Remote, SegmentList, SendOp, Wqe};
-use super::{ICRC_LEN, Qp, QpState, Shared};
+use super::{ICRC_LEN, Qp, QpState, Shared, WRITE_OVERHEAD};
 use crate::{Instant, QpId, TxFrame, TxSink};
 
 /// Why a turn ended.
@@ -20,19 +20,19 @@ pub(crate) enum TurnEnd {
 }
 
 /// What is left of a turn.
-struct Budget {
-    bytes: u32,
+pub(super) struct Budget {
+    pub(super) bytes: u32,
     wqes: u32,
-    now: Instant,
-    sent: Sent,
+    pub(super) now: Instant,
+    pub(super) sent: Sent,
 }
 
 /// What a turn sent: counted once, at its end.
 #[derive(Default)]
-struct Sent {
-    packets: u64,
-    bytes: u64,
-    resent: u64,
+pub(super) struct Sent {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    pub(super) resent: u64,
 }
 
 /// One packet to send.
@@ -65,7 +65,7 @@ impl Qp {
 
     /// Whether there is anything that a turn could send, were `awin` unlimited.
     #[inline]
-    fn has_data(&mut self) -> bool {
+    pub(super) fn has_data(&mut self) -> bool {
         self.has_requests() || self.has_answers()
     }
 
@@ -142,7 +142,13 @@ impl Qp {
 
     #[inline]
     fn has_room<S: TxSink>(&self, budget: &Budget, sink: &S) -> bool {
-        budget.bytes > 0 && sink.capacity() > 0 && self.may_send() && self.is_in_time(budget.now)
+        budget.bytes > 0 && sink.capacity() > 0 && self.may_leave(budget.now)
+    }
+
+    /// Whether window and pace let a packet leave.
+    #[inline]
+    pub(super) fn may_leave(&self, now: Instant) -> bool {
+        self.may_send() && self.is_in_time(now)
     }
 
     /// At most `min(16, len, awin/MTU)` entries of the RetransQ.
@@ -176,33 +182,35 @@ impl Qp {
 
     fn send_requests<S: TxSink>(&mut self, budget: &mut Budget, shared: &mut Shared, sink: &mut S) {
         while self.has_room(budget, sink) {
-            match self.unsent_request() {
-                Some(msn) => self.send_next(Stream::Requests, msn, budget, shared, sink),
-                None if budget.wqes > 0 && self.enter_next(budget.now, shared) => budget.wqes -= 1,
-                None => return,
+            let Some(msn) = self.unsent_request().or_else(|| self.enter_next(budget, shared)) else { return };
+            match self.plain_write(msn) {
+                Some(write) => self.send_run(msn, write, budget, sink),
+                None => self.send_next(Stream::Requests, msn, budget, shared, sink),
             }
         }
     }
 
-    /// The next work request becomes a message. False: none may.
-    fn enter_next(&mut self, now: Instant, shared: &mut Shared) -> bool {
-        if !self.enters_next() {
-            return false;
+    /// The next work request becomes a message. `None`: none may.
+    #[inline]
+    fn enter_next(&mut self, budget: &mut Budget, shared: &mut Shared) -> Option<Msn> {
+        if budget.wqes == 0 || !self.enters_next() {
+            return None;
         }
-        let Some(wqe) = self.queue.waiting() else { return false };
+        let wqe = self.queue.waiting()?;
         if let Some(fault) = wqe.fault {
             // A request that is wrong by itself fails in its order, after everything before it.
             self.fail_oldest(fault, shared);
-            return false;
+            return None;
         }
+        budget.wqes -= 1;
         let (packets, op) = (wqe.packets, wqe.op);
-        self.requests.window.enter(packets, now);
+        let msn = self.requests.window.enter(packets, budget.now);
         self.queue.enter(self.next_ssn);
         if op.is_two_sided() {
             self.next_ssn = self.next_ssn.next();
         }
         self.unanswered += u32::from(op.is_answered());
-        true
+        Some(msn)
     }
 
     /// Sends the next packet of a message's current generation.
@@ -244,12 +252,18 @@ impl Qp {
         // T-13.
         let ack_req = asked || resend || !self.may_send() || (psn + 1 == message.packets && !self.has_data());
         let name = PacketName { msn, psn: Psn::from_low_bits(psn), generation: message.generation };
-        self.template.kind = Kind::Data(Data { name, ack_req, solicited, op });
         if self.config.spray {
             self.change_path(shared.counters.data_packets + budget.sent.packets);
         }
+        let headers = self.connection.headers(Kind::Data(Data { name, ack_req, solicited, op }));
         let icrc = self.config.icrc;
-        sink.push(TxFrame { headers: &self.template, payload_len: payload, segments: &segments, icrc });
+        sink.push(TxFrame {
+            headers: &headers,
+            template: &self.connection.template,
+            payload_len: payload,
+            segments: &segments,
+            icrc,
+        });
         budget.sent.packets += 1;
         budget.sent.bytes += u64::from(payload);
         budget.sent.resent += u64::from(resend);
@@ -289,7 +303,7 @@ impl Qp {
     fn ip_overhead(&self, op: &DataOp) -> u32 {
         let headers = match op {
             DataOp::Write { part: Part::Last(Some(_)) | Part::Only(Some(_)), .. } => 66,
-            DataOp::Write { .. } | DataOp::ReadRequest(_) => 59,
+            DataOp::Write { .. } | DataOp::ReadRequest(_) => WRITE_OVERHEAD,
             DataOp::Send { part: Part::Last(Some(_)) | Part::Only(Some(_)), .. } => 50,
             DataOp::Send { .. } | DataOp::ReadResponse { .. } => 46,
             DataOp::CmpSwap(_) | DataOp::FetchAdd(_) => 71,
@@ -339,7 +353,7 @@ fn request_op(wqe: &Wqe, psn: u32, packets: u32, offset: u32) -> DataOp {
 }
 
 #[inline]
-fn part_of<I>(psn: u32, packets: u32, end: Option<I>) -> Part<I> {
+pub(super) fn part_of<I>(psn: u32, packets: u32, end: Option<I>) -> Part<I> {
     match (psn == 0, psn + 1 == packets) {
         (true, true) => Part::Only(end),
         (true, false) => Part::First,
