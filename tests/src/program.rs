@@ -1,8 +1,11 @@
 //! A run of `dcp-bench`, from its command line to its end.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::build;
 use crate::machine::eventually;
@@ -80,7 +83,7 @@ impl Bench {
             let count = stderr.read_line(&mut said).expect("it prints text");
             assert_ne!(count, 0, "{}: it ended before its run: {said}", self.options);
         }
-        Running { pid: child.id(), child: Some(child), stderr, options: self.options }
+        Running { pid: child.id(), child: Some(child), stderr: Some(stderr), options: self.options }
     }
 
     /// Starts it and returns when its signal handlers are in place and its run is about to begin.
@@ -98,7 +101,8 @@ pub struct Running {
     /// `None` once waited for.
     child: Option<Child>,
     pid: u32,
-    stderr: BufReader<ChildStderr>,
+    /// `None` once waited for.
+    stderr: Option<BufReader<ChildStderr>>,
     options: String,
 }
 
@@ -125,7 +129,8 @@ impl Running {
     pub fn wait_for_messages(&mut self) {
         let mut said = String::new();
         while !said.lines().any(is_row_of_messages) {
-            let count = self.stderr.read_line(&mut said).expect("it prints text");
+            let stderr = self.stderr.as_mut().expect("it was not waited for");
+            let count = stderr.read_line(&mut said).expect("it prints text");
             assert_ne!(count, 0, "{}: it ended without a row: {said}", self.options);
         }
     }
@@ -153,12 +158,34 @@ impl Running {
     /// When it cannot be waited for.
     pub fn end(mut self) -> End {
         let pid = self.pid();
-        let mut rest = Vec::new();
-        self.stderr.read_to_end(&mut rest).expect("it can be read");
-        let child = self.child.take().expect("only this takes it");
+        let options = std::mem::take(&mut self.options);
+        let mut child = self.child.take().expect("only this takes it");
+        // Both outputs are read at once: a program whose pipe is full does not end.
+        let stderr = self.stderr.take().expect("only this takes it");
+        let mut said = stderr.buffer().to_vec();
+        child.stderr = Some(stderr.into_inner());
         let mut output = child.wait_with_output().expect("the program can be waited for");
-        output.stderr = rest;
-        End { pid, options: std::mem::take(&mut self.options), output }
+        said.append(&mut output.stderr);
+        output.stderr = said;
+        End { pid, options, output }
+    }
+
+    /// The same, but ends it by force when it has not ended in ten times what a user has to wait at most.
+    ///
+    /// # Panics
+    /// When it had to.
+    #[track_caller]
+    pub fn end_soon(self) -> End {
+        let (pid, options) = (self.pid(), self.options.clone());
+        let (tell, told) = mpsc::channel();
+        let waiter = thread::spawn(move || tell.send(self.end()));
+        let end = told.recv_timeout(END_SOON);
+        if end.is_err() {
+            // Nobody has waited for it: the id is still its own.
+            let _ = Command::new("sh").args(["-c", &format!("kill -KILL {pid}")]).status();
+        }
+        let _ = waiter.join();
+        end.unwrap_or_else(|_| panic!("{options}: still there after {END_SOON:?}"))
     }
 }
 
@@ -183,6 +210,7 @@ fn is_row_of_messages(line: &str) -> bool {
 /// Twice the ticks of 10 ms that a start takes.
 const RUNNING_TICKS: u64 = 60;
 const HANG_NS: u64 = 60_000_000_000;
+const END_SOON: Duration = Duration::from_secs(20);
 
 /// Processor time that a process has taken, in ticks of 10 ms; `None` when it has ended.
 pub fn cpu_ticks(pid: u32) -> Option<u64> {

@@ -60,7 +60,7 @@ impl Reserved {
 
 /// A run that is in the middle of its transfer and gets a signal; `None` when it found no huge pages.
 fn signalled(signal: &str, options: &str) -> Option<End> {
-    let mut running = Bench::write(&format!("{options} --interval 0.05")).start();
+    let mut running = Bench::write(&format!("{options} --interval 0.2")).start();
     running.wait_for_messages();
     let has_them = has_huge_pages(running.pid());
     running.signal(signal);

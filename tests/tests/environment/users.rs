@@ -64,7 +64,7 @@ fn g1_nowhere_to_write_is_one_sentence() {
 }
 
 fn start_as_nobody(copy: &PublicCopy) -> Running {
-    as_nobody(copy, &[], "-D 600 --interval 0.05").start()
+    as_nobody(copy, &[], "-D 600 --interval 0.2").start()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn g1_instances_of_two_users_run_side_by_side() {
 
 #[test]
 fn g1_killed_instance_leaves_no_file() {
-    let mut running = vec![Bench::write("-D 600 --interval 0.05").start()];
+    let mut running = vec![Bench::write("-D 600 --interval 0.2").start()];
     let copy = public_copy("killed");
     if is_root_or_skip("running as another user") {
         running.push(start_as_nobody(&copy));

@@ -1,19 +1,9 @@
 //! Runs that are ended before they are done.
 
 use dcp_tests::machine::eventually;
-use dcp_tests::program::{End, Running, cpu_ticks};
+use dcp_tests::program::{End, cpu_ticks};
 
 use crate::pair::Pair;
-
-/// Bound against hanging: what the user of the other side waits for, many times over.
-const HANG_NS: u64 = 20_000_000_000;
-
-#[track_caller]
-fn end(running: Running) -> End {
-    let pid = running.pid();
-    assert!(eventually(HANG_NS, || cpu_ticks(pid).is_none()), "it hangs");
-    running.end()
-}
 
 fn message(end: &End) -> String {
     end.json().error()["message"].as_str().unwrap_or_default().to_owned()
@@ -28,12 +18,12 @@ fn death_of_either_side_is_noticed_and_named_by_the_other() {
             let (victim, other, name) =
                 if server_dies { (server, client, "server") } else { (client, server, "client") };
             victim.signal("KILL");
-            let survivor = end(other);
+            let survivor = other.end_soon();
             survivor.assert_code(1);
             survivor.assert_clean();
             let sentence = message(&survivor);
             assert!(sentence.contains(&format!("the {name} ended without a word")), "{op}: {sentence}");
-            assert_eq!(end(victim).code(), None);
+            assert_eq!(victim.end_soon().code(), None);
         }
     }
     pair.verified("write", "-n 20");
@@ -48,7 +38,7 @@ fn ctrl_c_on_either_side_ends_both() {
             let (stopped, other, name) =
                 if server_stops { (server, client, "server") } else { (client, server, "client") };
             stopped.signal(signal);
-            let (stopped, other) = (end(stopped), end(other));
+            let (stopped, other) = (stopped.end_soon(), other.end_soon());
             stopped.assert_code(130);
             other.assert_code(1);
             [&stopped, &other].iter().for_each(|end| end.assert_clean());
@@ -71,7 +61,7 @@ fn server_that_waits_takes_little_of_a_core_and_ends_by_ctrl_c() {
     // Of 300 that a loop without pauses would take, or 100 beside two others.
     assert!(ticks < 45, "{ticks} ticks of 10 ms in 3 s");
     server.signal("INT");
-    let server = end(server);
+    let server = server.end_soon();
     server.assert_code(130);
     server.assert_clean();
     assert!(message(&server).contains("before the transfer had begun"));
@@ -82,7 +72,7 @@ fn client_that_waits_for_a_server_ends_by_ctrl_c() {
     let pair = Pair::over_memif("pair-looking");
     let client = pair.client("write", "").start_until("looking for");
     client.signal("INT");
-    let client = end(client);
+    let client = client.end_soon();
     client.assert_code(130);
     client.assert_clean();
 }

@@ -78,7 +78,7 @@ impl<'a> Pair<'a> {
     /// Both, in the middle of a run that does not end by itself: the client, which measures, has seen messages done.
     pub(crate) fn start(&self, op: &str) -> (Running, Running) {
         let server = in_background(self.server(op, "-D 600"), Bench::start);
-        let mut client = self.client(op, "-D 600 --interval 0.05").start();
+        let mut client = self.client(op, "-D 600 --interval 0.2").start();
         client.wait_for_messages();
         (joined(server), client)
     }

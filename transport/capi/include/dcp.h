@@ -553,7 +553,8 @@ int dcp_post_send(struct dcp_qp *qp,
 int dcp_post_recv(struct dcp_qp *qp, struct dcp_recv_wr *wr, struct dcp_recv_wr **bad_wr);
 
 /// Listens on a TCP port; 0: one that the system chooses, dcp_listener_port says which. `address` is an IPv4 or IPv6
-/// address to listen on; NULL: all of them, of both kinds. Needs no device. Fails with EINVAL, EADDRINUSE.
+/// address to listen on; NULL: all of them, of both kinds. Needs no device. Fails with EINVAL,
+/// EADDRINUSE, EADDRNOTAVAIL (no address of this machine), EACCES.
 struct dcp_listener *dcp_listen(const char *address,
                                 uint16_t port);
 

@@ -3,6 +3,7 @@
 #![expect(non_camel_case_types, reason = "C's names")]
 
 use std::ffi::{CStr, c_char, c_int};
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::slice;
 use std::sync::{Mutex, MutexGuard};
@@ -62,7 +63,8 @@ unsafe impl Sized32 for dcp_remote_mr {
 }
 
 /// Listens on a TCP port; 0: one that the system chooses, dcp_listener_port says which. `address` is an IPv4 or IPv6
-/// address to listen on; NULL: all of them, of both kinds. Needs no device. Fails with EINVAL, EADDRINUSE.
+/// address to listen on; NULL: all of them, of both kinds. Needs no device. Fails with EINVAL,
+/// EADDRINUSE, EADDRNOTAVAIL (no address of this machine), EACCES.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dcp_listen(address: *const c_char, port: u16) -> *mut dcp_listener {
     entry_pointer(|| {
@@ -299,9 +301,18 @@ unsafe fn regions(mrs: *const *const dcp_mr, mrs_len: usize) -> Result<Vec<Remot
 /// What an offer holds.
 const REGIONS_MAX: usize = 64;
 
+const fn listen_errno(kind: ErrorKind) -> c_int {
+    match kind {
+        ErrorKind::AddrInUse => libc::EADDRINUSE,
+        ErrorKind::AddrNotAvailable => libc::EADDRNOTAVAIL,
+        ErrorKind::PermissionDenied => libc::EACCES,
+        _ => libc::EIO,
+    }
+}
+
 fn connect_failure(error: &ConnectError) -> Failure {
     let errno = match error {
-        ConnectError::Listen { .. } => libc::EADDRINUSE,
+        ConnectError::Listen { kind, .. } => listen_errno(*kind),
         ConnectError::Unreachable { .. } | ConnectError::Refused(_) | ConnectError::RefusedByPeer { .. } => {
             libc::ECONNREFUSED
         }

@@ -377,6 +377,7 @@ static void connections_over_tcp(const char *address, const char *host) {
   struct acceptor acceptor = {.listener = dcp_listen(address, 0), .qp = make_qp(&server, 16)};
   CHECK(acceptor.listener && dcp_listener_port(acceptor.listener) > 0);
   CHECK(!dcp_listen(address, (uint16_t)dcp_listener_port(acceptor.listener)) && errno == EADDRINUSE);
+  CHECK(!dcp_listen("192.0.2.1", 0) && errno == EADDRNOTAVAIL); /* TEST-NET-1: nobody's */
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, accept_one, &acceptor) == 0);
   dcp_qp *qp = make_qp(&client, 16);

@@ -119,8 +119,13 @@ impl fmt::Display for ConnectError {
                 f,
                 "no server could be reached at {address} ({reason}): start it there first, and check host and port"
             ),
-            Self::Listen { address, reason, .. } => {
-                write!(f, "{address} cannot be listened on ({reason}): choose another port")
+            Self::Listen { address, reason, kind } => {
+                let instead = match kind {
+                    io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
+                    io::ErrorKind::PermissionDenied => "choose a port above 1023",
+                    _ => "choose another port",
+                };
+                write!(f, "{address} cannot be listened on ({reason}): {instead}")
             }
             Self::Refused(refusal) => refusal.fmt(f),
             Self::RefusedByPeer { sentence } => write!(f, "the other side refused: {sentence}"),
