@@ -1,31 +1,37 @@
 //! When the messages of an open-loop load are due.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use crate::load::Gaps;
 use crate::plan::Plan;
 
 /// Times of messages, of all queue pairs of a client.
+///
+/// A time is worked out when its message can be sent: an offered load beyond what the client can send takes neither
+/// memory nor time for what is left behind.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    /// The next message of each queue pair, the earliest first.
-    next: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Queue pairs that wait for the time of their next message, the earliest first.
+    waiting: BinaryHeap<Reverse<(u64, usize)>>,
     /// By queue pair.
     lanes: Vec<Lane>,
+    /// Time since the run began, as of the last [`release`](Self::release).
+    elapsed_ns: u64,
+    mean_ns: f64,
 }
 
 /// Times of one queue pair.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Lane {
     gaps: Gaps,
     /// When the next message is due, in nanoseconds of the run: gaps are no whole numbers, and must not add up to an error.
     due_ns: f64,
-    /// Messages whose time has come.
-    released: u64,
-    /// Times of those that have not been posted.
-    waiting: VecDeque<u64>,
+    is_waiting: bool,
 }
+
+/// Messages of a queue pair that are counted one by one when they are overdue; those beyond are estimated.
+const COUNTED_MAX: u64 = 1_000_000;
 
 impl Schedule {
     /// None where messages have no times of their own.
@@ -35,40 +41,58 @@ impl Schedule {
         let lane = |flow| {
             let mut gaps = Gaps::new(arrivals, mean_ns, plan.seed, client, flow);
             let due_ns = gaps.first();
-            Lane { gaps, due_ns, released: 0, waiting: VecDeque::new() }
+            Lane { gaps, due_ns, is_waiting: false }
         };
-        let lanes: Vec<_> = (0..flows).map(lane).collect();
-        let next = lanes.iter().enumerate().map(|(flow, lane)| Reverse((whole(lane.due_ns), flow))).collect();
-        Some(Self { next, lanes })
+        let lanes = (0..flows).map(lane).collect();
+        Some(Self { waiting: BinaryHeap::new(), lanes, elapsed_ns: 0, mean_ns })
     }
 
-    /// Adds to `open` the queue pairs that have a message due, none more than `limit` in all. The run began at
-    /// `start_ns`.
-    pub(super) fn release(&mut self, now_ns: u64, start_ns: u64, limit: u64, open: &mut Vec<usize>) {
-        while let Some(&Reverse((due_ns, flow))) = self.next.peek() {
-            if due_ns > now_ns - start_ns {
+    /// Moves time on to `elapsed_ns` since the run began, and adds the queue pairs whose next message has become due to
+    /// `open`.
+    pub(super) fn release(&mut self, elapsed_ns: u64, open: &mut Vec<usize>) {
+        self.elapsed_ns = elapsed_ns;
+        while let Some(&Reverse((due_ns, flow))) = self.waiting.peek() {
+            if due_ns > elapsed_ns {
                 return;
             }
-            self.next.pop();
-            let lane = &mut self.lanes[flow];
-            lane.released += 1;
-            lane.waiting.push_back(start_ns + due_ns);
+            self.waiting.pop();
+            self.lanes[flow].is_waiting = false;
             open.push(flow);
-            if lane.released < limit {
-                lane.due_ns += lane.gaps.next();
-                self.next.push(Reverse((whole(lane.due_ns), flow)));
-            }
         }
     }
 
-    /// Messages of a queue pair whose time has come.
-    pub(super) fn released(&self, flow: usize) -> u64 {
-        self.lanes[flow].released
+    /// Whether the next message of a queue pair is due. If not, [`release`](Self::release) names it when it is.
+    pub(super) fn is_due(&mut self, flow: usize) -> bool {
+        let lane = &mut self.lanes[flow];
+        let due_ns = whole(lane.due_ns);
+        if due_ns <= self.elapsed_ns {
+            return true;
+        }
+        if !lane.is_waiting {
+            lane.is_waiting = true;
+            self.waiting.push(Reverse((due_ns, flow)));
+        }
+        false
     }
 
-    /// Time of the message that is posted now.
-    pub(super) fn take(&mut self, flow: usize) -> Option<u64> {
-        self.lanes[flow].waiting.pop_front()
+    /// The message that is due is sent; answers its time, since the run began.
+    pub(super) fn take(&mut self, flow: usize) -> u64 {
+        let lane = &mut self.lanes[flow];
+        let due_ns = whole(lane.due_ns);
+        lane.due_ns += lane.gaps.next();
+        due_ns
+    }
+
+    /// Messages of a queue pair whose time has come and that were not sent, of at most `left`.
+    pub(super) fn overdue(&self, flow: usize, left: u64) -> u64 {
+        let mut lane = self.lanes[flow];
+        let mut count = 0;
+        while count < COUNTED_MAX.min(left) && whole(lane.due_ns) <= self.elapsed_ns {
+            lane.due_ns += lane.gaps.next();
+            count += 1;
+        }
+        let rest = (self.elapsed_ns as f64 - lane.due_ns).max(0.0) / self.mean_ns;
+        count.saturating_add(whole(rest)).min(left)
     }
 }
 
@@ -88,39 +112,49 @@ mod tests {
         Schedule::new(&Plan { size: 1250, qps: 2, load, ..Plan::default() }, 1, 2).unwrap()
     }
 
-    #[test]
-    fn messages_are_released_at_the_rate_however_seldom_one_looks() {
-        for (arrivals, slack) in [(Arrivals::Fixed, 1), (Arrivals::Poisson, 400)] {
-            for step_ns in [100, 77_777] {
-                let mut it = schedule(arrivals);
-                let mut open = Vec::new();
-                (5000..=20_005_000)
-                    .step_by(step_ns)
-                    .for_each(|now| it.release(now, 5000, u64::MAX, &mut open));
-                it.release(20_005_000, 5000, u64::MAX, &mut open);
-                for flow in 0..2 {
-                    let released = it.released(flow);
-                    assert!(released.abs_diff(10_000) <= slack, "{arrivals:?}: {released}");
+    /// Times of what becomes due on queue pair 0 until `end_ns`, if one looks every `step_ns`.
+    fn times(mut it: Schedule, step_ns: usize, end_ns: u64) -> Vec<u64> {
+        let (mut times, mut open) = (Vec::new(), vec![0, 1]);
+        for now_ns in (0..end_ns).step_by(step_ns).chain([end_ns]) {
+            it.release(now_ns, &mut open);
+            while let Some(flow) = open.pop() {
+                while it.is_due(flow) {
+                    let at = it.take(flow);
+                    if flow == 0 {
+                        times.push(at);
+                    }
                 }
-                assert_eq!(open.len() as u64, it.released(0) + it.released(1));
             }
+        }
+        times
+    }
+
+    #[test]
+    fn messages_come_at_the_rate_and_their_times_however_seldom_one_looks() {
+        for (arrivals, slack) in [(Arrivals::Fixed, 1), (Arrivals::Poisson, 400)] {
+            let often = times(schedule(arrivals), 100, 20_000_000);
+            assert!(often.len().abs_diff(10_000) <= slack, "{arrivals:?}: {}", often.len());
+            assert_eq!(often, times(schedule(arrivals), 77_777, 20_000_000));
         }
     }
 
     #[test]
     fn times_are_those_that_were_intended_and_not_when_one_looked() {
-        let mut it = schedule(Arrivals::Fixed);
-        it.release(1_005_000, 5000, u64::MAX, &mut Vec::new());
-        let times: Vec<u64> = std::iter::from_fn(|| it.take(1)).collect();
-        assert_eq!(times.len() as u64, it.released(1));
-        assert!(times[0] < 7000 && times.windows(2).all(|pair| pair[1].abs_diff(pair[0] + 2000) <= 1));
+        let times = times(schedule(Arrivals::Fixed), 1_000_000, 1_000_000);
+        assert!(times[0] < 2000 && times.windows(2).all(|pair| pair[1].abs_diff(pair[0] + 2000) <= 1));
     }
 
     #[test]
-    fn no_more_are_released_than_there_are() {
-        let mut it = schedule(Arrivals::Poisson);
-        let mut open = Vec::new();
-        it.release(u64::MAX, 0, 7, &mut open);
-        assert_eq!(open.len(), 14);
+    fn what_is_overdue_is_counted_and_where_it_is_too_much_estimated() {
+        for arrivals in [Arrivals::Fixed, Arrivals::Poisson] {
+            let mut it = schedule(arrivals);
+            it.release(2_000_000, &mut Vec::new());
+            assert!(it.overdue(0, u64::MAX).abs_diff(1000) <= 130, "{arrivals:?}");
+            assert_eq!(it.overdue(0, 7), 7);
+            // An hour: 1.8e9 messages.
+            it.release(3_600_000_000_000, &mut Vec::new());
+            assert!(it.overdue(0, u64::MAX).abs_diff(1_800_000_000) < 4_000_000, "{arrivals:?}");
+            assert_eq!(it.overdue(0, 1_500_000_000), 1_500_000_000);
+        }
     }
 }

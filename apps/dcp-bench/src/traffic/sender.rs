@@ -161,7 +161,7 @@ impl<'a> Sender<'a> {
         let start_ns = *self.start_ns.get_or_insert_with(|| self.worker.clock().now_ns());
         if let (Some(schedule), false) = (&mut self.schedule, self.stopping) {
             let now_ns = self.worker.clock().now_ns();
-            schedule.release(now_ns, start_ns, self.limit, &mut self.open);
+            schedule.release(now_ns - start_ns, &mut self.open);
         }
         while let Some(flow) = self.open.pop() {
             self.post(flow)?;
@@ -197,7 +197,7 @@ impl<'a> Sender<'a> {
     /// Messages whose time has come, and that were not sent.
     pub(crate) fn overdue(&self) -> u64 {
         let Some(schedule) = &self.schedule else { return 0 };
-        let of_flow = |(index, flow): (usize, &Flow)| schedule.released(index).saturating_sub(flow.posted);
+        let of_flow = |(index, flow): (usize, &Flow)| schedule.overdue(index, self.limit - flow.posted);
         self.flows.iter().enumerate().map(of_flow).sum()
     }
 
@@ -243,8 +243,10 @@ impl<'a> Sender<'a> {
             let flow = self.flows[index];
             let full = flow.posted - flow.free >= self.content.layout.depth;
             let enough = if self.stopping { flow.settled } else { flow.posted >= self.limit };
-            let due = self.schedule.as_ref().is_none_or(|it| it.released(index) > flow.posted);
-            if full || enough || !due || !self.has_room_for_list(&flow) {
+            if full || enough || !self.has_room_for_list(&flow) {
+                return Ok(());
+            }
+            if self.schedule.as_mut().is_some_and(|it| !it.is_due(index)) {
                 return Ok(());
             }
             let stopped = || self.interrupted.load(Ordering::Relaxed);
@@ -287,7 +289,8 @@ impl<'a> Sender<'a> {
             fence: false,
         };
         if let Some(timed) = &mut self.timed {
-            let due = self.schedule.as_mut().and_then(|schedule| schedule.take(index));
+            let due =
+                self.schedule.as_mut().zip(self.start_ns).map(|(it, start_ns)| start_ns + it.take(index));
             timed.begun[index].push_back(due.unwrap_or_else(|| self.worker.clock().now_ns()));
         }
         match self.worker.endpoint_mut().post_send(flow.qp, &request) {
