@@ -130,7 +130,7 @@ struct ErrorBody<'a> {
 
 /// The object of a run that has results, with all that the user was told.
 pub fn results(plan: &Plan, rows: &[(Plan, Outcome)], notes: &[String]) -> String {
-    let has_switch = plan.device == Device::Loop;
+    let has_switch = plan.has_switch();
     render(&Report {
         tool: TOOL,
         version: env!("CARGO_PKG_VERSION"),
@@ -147,7 +147,7 @@ pub fn results(plan: &Plan, rows: &[(Plan, Outcome)], notes: &[String]) -> Strin
         cc: plan.congestion.scheme.name(),
         rhcc: plan.congestion.rhcc.is_some(),
         seed: plan.seed,
-        hosts: has_switch.then_some(plan.hosts),
+        hosts: (plan.device == Device::Loop).then_some(plan.hosts),
         rate_gbps: plan.load.rate_gbps,
         arrivals: plan.load.arrivals.map(Arrivals::name),
         size_dist: plan.load.size_dist.map(SizeDist::name),

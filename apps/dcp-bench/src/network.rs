@@ -21,8 +21,9 @@ pub struct NetworkArgs {
     /// Rate of every link in Gb/s, of those between hosts and switch too; 0 = as fast as it goes
     #[arg(long, value_name = "G", default_value = "0", value_parser = parse_gbps)]
     pub link_gbps: f64,
-    /// single = one switch; two-switch = the server behind one, the clients behind another; or a TOML file
-    #[arg(long, value_name = "single|two-switch|FILE.toml", default_value = "single")]
+    /// single = one switch; direct = two hosts without any; two-switch = the server behind one, the clients behind another;
+    /// or a TOML file
+    #[arg(long, value_name = "single|direct|two-switch|FILE.toml", default_value = "single")]
     pub topology: String,
     /// Parallel links between the two switches [default: 2]
     #[arg(long, value_name = "N")]
@@ -90,6 +91,8 @@ pub enum Shape {
     /// One switch.
     #[default]
     Single,
+    /// None: a client and a server on one link.
+    Direct,
     /// Two, with a link for each weight.
     TwoSwitch(Vec<u32>),
     /// As a file says.
@@ -108,10 +111,11 @@ impl NetworkArgs {
     /// Options that do not go together, or a file that cannot be used.
     pub fn network(&self) -> Result<Network, Failure> {
         let shape = self.shape()?;
-        if shape == Shape::Single && self.lb.is_some() {
-            return Err(Failure::usage(
-                "--lb chooses among parallel links, and a single switch has none: add --topology two-switch",
-            ));
+        if matches!(shape, Shape::Single | Shape::Direct) && self.lb.is_some() {
+            let whose = if shape == Shape::Single { "a single switch" } else { "--topology direct" };
+            return Err(Failure::usage(format!(
+                "--lb chooses among parallel links, and {whose} has none: add --topology two-switch"
+            )));
         }
         Ok(Network {
             shape,
@@ -134,12 +138,14 @@ impl NetworkArgs {
                 )));
             }
         }
-        if self.topology == "single" {
-            return Ok(Shape::Single);
+        match self.topology.as_str() {
+            "single" => return Ok(Shape::Single),
+            "direct" => return Ok(Shape::Direct),
+            _ => {}
         }
         if !self.topology.ends_with(".toml") {
             return Err(Failure::usage(format!(
-                "--topology is {}, but must be single, two-switch, or a file whose name ends in .toml",
+                "--topology is {}, but must be single, direct, two-switch, or a file whose name ends in .toml",
                 self.topology
             )));
         }
@@ -176,7 +182,7 @@ impl Network {
     pub fn own_hosts(&self) -> Option<u32> {
         match &self.shape {
             Shape::File { description, .. } => Some(description.hosts()),
-            Shape::Single | Shape::TwoSwitch(_) => None,
+            Shape::Single | Shape::Direct | Shape::TwoSwitch(_) => None,
         }
     }
 
@@ -187,6 +193,12 @@ impl Network {
     pub fn topology(&self, hosts: u32) -> Result<Topology, Failure> {
         let of = |description: &Description| Topology::new(description, self.link_gbps);
         let (topology, prefix) = match &self.shape {
+            Shape::Direct if hosts != 2 => {
+                let message =
+                    format!("--hosts is {hosts}, but --topology direct joins 2 hosts, without a switch");
+                return Err(Failure::usage(message));
+            }
+            Shape::Direct => (Ok(Topology::none()), String::new()),
             Shape::Single => (of(&Description::single(hosts)), String::new()),
             Shape::TwoSwitch(weights) => {
                 (of(&Description::two_switch(hosts, weights, self.link_gbps)), String::new())
@@ -258,11 +270,12 @@ mod tests {
         for (args, words) in [
             (NetworkArgs { paths: Some(2), ..args("single") }, "--paths is about"),
             (NetworkArgs { path_weights: weights("1:2"), ..args("single") }, "--path-weights is about"),
-            (NetworkArgs { lb: Some(Balance::Spray), ..args("single") }, "--lb chooses"),
+            (NetworkArgs { lb: Some(Balance::Spray), ..args("single") }, "a single switch has none"),
+            (NetworkArgs { lb: Some(Balance::Spray), ..args("direct") }, "--topology direct has none"),
             (NetworkArgs { paths: Some(3), path_weights: weights("1:2"), ..two.clone() }, "has 2 weights"),
             (NetworkArgs { paths: Some(0), ..two.clone() }, "must be 1 to 64"),
             (NetworkArgs { paths: Some(65), ..two }, "must be 1 to 64"),
-            (args("ring"), "must be single, two-switch, or a file"),
+            (args("ring"), "must be single, direct, two-switch, or a file"),
             (args("/nowhere/at-all.toml"), "No such file"),
         ] {
             let message = refusal(&args);

@@ -12,7 +12,7 @@ use crate::burden::Burden;
 use crate::congestion::Congestion;
 use crate::failure::Failure;
 use crate::load::Load;
-use crate::network::Network;
+use crate::network::{Network, Shape};
 use crate::op::ATOMIC_BYTES;
 pub use crate::op::Op;
 use crate::units::Probability;
@@ -354,6 +354,7 @@ impl Plan {
         self.congestion.check(is_loop, self.network.link_gbps, self.threshold_bytes)?;
         self.burden.check(&self.device)?;
         self.check_link()?;
+        self.check_direct()?;
         self.check_null()?;
         self.check_faults()?;
         if let Length::Iterations(n) = self.length {
@@ -486,17 +487,10 @@ impl Plan {
         }
         let loop_only = [
             ("--hosts", self.hosts != 2),
-            ("--threshold", self.threshold_bytes != THRESHOLD_BYTES),
-            ("--control-bytes", self.control_bytes != CONTROL_BYTES),
-            ("--trim", self.faults.trim != Probability::ZERO),
-            ("--drop", self.faults.drop != Probability::ZERO),
-            ("--dup", self.faults.duplicate != Probability::ZERO),
-            ("--reorder", self.faults.reorder != Probability::ZERO),
-            ("--corrupt", self.faults.corrupt != Probability::ZERO),
             ("a network of --link-gbps, --topology or --pcap", self.network != Network::default()),
             ("--threads split", self.threads == Threads::Split),
         ];
-        match loop_only.iter().find(|(_, used)| *used) {
+        match loop_only.iter().chain(&self.switch_options()).find(|(_, used)| *used) {
             None => Ok(()),
             Some((option, _)) => Err(Failure::usage(format!(
                 "{option} is for the loop, whose switch is in this process: leave it out with {}",
@@ -506,6 +500,39 @@ impl Plan {
     }
 
     /// What never arrives is not answered, and cannot be compared.
+    /// Options of the switch, and whether they were used.
+    fn switch_options(&self) -> [(&'static str, bool); 7] {
+        [
+            ("--threshold", self.threshold_bytes != THRESHOLD_BYTES),
+            ("--control-bytes", self.control_bytes != CONTROL_BYTES),
+            ("--trim", self.faults.trim != Probability::ZERO),
+            ("--drop", self.faults.drop != Probability::ZERO),
+            ("--dup", self.faults.duplicate != Probability::ZERO),
+            ("--reorder", self.faults.reorder != Probability::ZERO),
+            ("--corrupt", self.faults.corrupt != Probability::ZERO),
+        ]
+    }
+
+    /// Whether a switch in this process joins the hosts.
+    pub fn has_switch(&self) -> bool {
+        self.device == Device::Loop && self.network.shape != Shape::Direct
+    }
+
+    /// Hosts that are joined directly have nothing in between.
+    fn check_direct(&self) -> Result<(), Failure> {
+        if self.network.shape != Shape::Direct {
+            return Ok(());
+        }
+        let of_links =
+            [("--link-gbps", self.network.link_gbps > 0.0), ("--pcap", self.network.pcap.is_some())];
+        match self.switch_options().iter().chain(&of_links).find(|(_, used)| *used) {
+            None => Ok(()),
+            Some((option, _)) => Err(Failure::usage(format!(
+                "{option} is about a switch, and --topology direct has none: leave one of them out"
+            ))),
+        }
+    }
+
     fn check_null(&self) -> Result<(), Failure> {
         if self.device != Device::Null {
             return Ok(());

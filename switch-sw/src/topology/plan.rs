@@ -67,13 +67,18 @@ pub struct NetworkConfig {
 }
 
 impl Topology {
+    /// No switch, no host and no link between switches: for hosts that are joined by a wire of their own.
+    pub const fn none() -> Self {
+        Self { switches: Vec::new(), hosts: Vec::new(), trunks: Vec::new() }
+    }
+
     /// Checks a description. Links that give no rate of their own have `default_gbps`; 0 = no limit.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn new(description: &Description, default_gbps: f64) -> Result<Self, TopologyError> {
         check_names(description)?;
-        let mut topology = Self { switches: Vec::new(), hosts: Vec::new(), trunks: Vec::new() };
+        let mut topology = Self::none();
         for (index, switch) in description.switches.iter().enumerate() {
             let name = format!("the links to the hosts of `{}`", switch.name);
             let gbps = switch.host_gbps.or(description.host_gbps).unwrap_or(default_gbps);

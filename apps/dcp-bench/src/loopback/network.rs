@@ -19,12 +19,23 @@ const RING_FRAMES: u32 = 1024;
 
 /// All links of a network: the hosts' ends, and what switches get.
 pub(super) fn make_links(eal: &Eal, topology: &Topology) -> Result<(Vec<QueuePair>, Cables), Failure> {
+    if topology.switches() == 0 {
+        return make_wire(eal);
+    }
     let hosts = topology.hosts().len();
     let config = FabricConfig { links: hosts + topology.trunks().len(), ring_size: RING_FRAMES };
     let mut links = create_links(eal, config).map_err(|error| Failure::environment(error.to_string()))?;
     let trunks = links.split_off(hosts);
     let (host_ends, switch_ends) = links.into_iter().unzip();
     Ok((host_ends, Cables { hosts: switch_ends, trunks }))
+}
+
+/// One link, whose ends are both hosts'.
+fn make_wire(eal: &Eal) -> Result<(Vec<QueuePair>, Cables), Failure> {
+    let config = FabricConfig { links: 1, ring_size: RING_FRAMES };
+    let links = create_links(eal, config).map_err(|error| Failure::environment(error.to_string()))?;
+    let ends = links.into_iter().flat_map(|(one, other)| [one, other]).collect();
+    Ok((ends, Cables { hosts: Vec::new(), trunks: Vec::new() }))
 }
 
 /// The switches on those links, and what the user should know about them.
@@ -56,6 +67,7 @@ pub(super) fn make(
         ..FaultConfig::NONE
     };
     let config = NetworkConfig { base, balance: plan.network.balance.policy(), host_faults };
+    let macs = if topology.switches() == 0 { &[] } else { macs };
     let mut network = Network::new(topology, &config, macs, cables, *clock)
         .map_err(|error| Failure::usage(error.to_string()))?;
     if let Some(path) = &plan.network.pcap {
