@@ -2,7 +2,12 @@
 #![forbid(unsafe_code)]
 
 pub mod cases;
+mod child;
+pub mod compare;
 pub mod gate;
+pub mod measure;
+pub mod output;
+pub mod scale;
 
 #[cfg(not(test))]
 use dcp_core::Instant;

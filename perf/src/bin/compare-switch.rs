@@ -8,6 +8,7 @@
 
 use std::process::{Command, ExitCode, Stdio};
 
+use dcp_perf::measure::median;
 use dcp_switch::Switch;
 use dcp_switch::pipeline::{PipelineConfig, PortId};
 use dcp_wire::{Ecn, Headers, Ipv4Addr, Kind, MacAddr, PKey, Path, Probe, Qpn, Stream, Timestamp};
@@ -77,11 +78,6 @@ fn numbers(words: &[String]) -> Result<[u32; 2], Failure> {
         *number = word.parse().ok().filter(|given| (1..=100).contains(given)).ok_or_else(wrong)?;
     }
     Ok(numbers)
-}
-
-fn median(mut rates: Vec<f64>) -> f64 {
-    rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
 }
 
 /// What DPDK's forwarder reaches, in Mpps: the median of what it says each second.

@@ -2,7 +2,7 @@
 
 mod check;
 mod paper;
-mod plot;
+pub mod plot;
 mod report;
 mod run;
 mod series;

@@ -8,19 +8,26 @@ use plotters::prelude::*;
 
 /// What to draw: lines over evenly spaced labels.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Chart {
-    pub(super) title: String,
-    pub(super) x: String,
-    pub(super) y: String,
-    pub(super) labels: Vec<String>,
-    pub(super) series: Vec<Series>,
+pub struct Chart {
+    /// Above the plane.
+    pub title: String,
+    /// Below it.
+    pub x: String,
+    /// Beside it.
+    pub y: String,
+    /// What the values belong to.
+    pub labels: Vec<String>,
+    /// The lines.
+    pub series: Vec<Series>,
 }
 
 /// One line; `None` where there is no value, which is marked as failed.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Series {
-    pub(super) name: String,
-    pub(super) values: Vec<Option<f64>>,
+pub struct Series {
+    /// For the legend.
+    pub name: String,
+    /// One for each label.
+    pub values: Vec<Option<f64>>,
 }
 
 const WIDTH: u32 = 760;
@@ -38,13 +45,28 @@ type Plane<'a> =
 ///
 /// # Errors
 /// A sentence: there is nothing to draw, or it cannot be drawn.
-pub(super) fn svg(chart: &Chart) -> Result<String, String> {
+pub fn svg(chart: &Chart) -> Result<String, String> {
     if chart.labels.is_empty() {
         return Err("there is nothing to draw: no run took place".to_owned());
     }
     let mut text = String::new();
     draw(chart, &mut text).map_err(|error| format!("the plot cannot be drawn: {error}"))?;
     Ok(text)
+}
+
+/// Several plots, one below the other, as one `<svg>` element.
+///
+/// # Errors
+/// As for [`svg`].
+pub fn svg_column(charts: &[Chart]) -> Result<String, String> {
+    let height = HEIGHT as usize * charts.len();
+    let mut text =
+        format!("<svg width=\"{WIDTH}\" height=\"{height}\" xmlns=\"http://www.w3.org/2000/svg\">\n");
+    for (index, chart) in charts.iter().enumerate() {
+        let y = HEIGHT as usize * index;
+        text += &svg(chart)?.replacen("<svg ", &format!("<svg y=\"{y}\" "), 1);
+    }
+    Ok(text + "</svg>\n")
 }
 
 fn draw(chart: &Chart, text: &mut String) -> Result<(), Box<dyn std::error::Error>> {
@@ -163,6 +185,14 @@ mod tests {
             assert!(svg(&chart(&labels, &values)).unwrap().ends_with("</svg>\n"));
         }
         assert!(svg(&chart(&[], &[])).unwrap_err().contains("nothing to draw"));
+    }
+
+    #[test]
+    fn plots_of_a_column_lie_below_each_other() {
+        let one = chart(&["1"], &[Some(1.0)]);
+        let text = svg_column(&[one.clone(), one]).unwrap();
+        assert!(text.contains("y=\"0\"") && text.contains("y=\"400\"") && text.ends_with("</svg>\n</svg>\n"));
+        assert!(svg_column(&[chart(&[], &[])]).is_err());
     }
 
     #[test]
