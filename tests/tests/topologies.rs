@@ -27,6 +27,15 @@ fn every_way_of_choosing_among_parallel_links_delivers() {
 }
 
 #[test]
+fn two_hosts_without_a_switch_deliver() {
+    for options in ["-n 50", "-q 4 --mtu 1024 -n 50", "--lat -n 50"] {
+        let results = verified(&format!("--topology direct {options}"));
+        assert_nothing_lost_in_silence(&results);
+        assert_eq!(results.0.get("threshold"), None, "{}", results.0);
+    }
+}
+
+#[test]
 fn leaf_and_spine_deliver_in_any_order() {
     for options in ["--lb spray", "--lb ecmp -q 3", "--threshold 8K"] {
         let topology = file("leaf-spine.toml");

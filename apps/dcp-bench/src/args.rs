@@ -286,10 +286,8 @@ impl BandwidthArgs {
         notes.extend(placed.into_iter().take(1));
         let plan = &plans[0];
         if plan.device == Device::Loop {
-            notes.push(
-                "loop: clients, switch and server all run in this process; use --server to wait for a peer"
-                    .to_owned(),
-            );
+            let who = if plan.has_switch() { "clients, switch and server" } else { "client and server" };
+            notes.push(format!("loop: {who} all run in this process; use --server to wait for a peer"));
         }
         let limit = match plan.mode {
             Mode::Bandwidth => "the messages of a queue pair",

@@ -132,7 +132,13 @@ fn pairs(plan: &Plan) -> Vec<[(&'static str, String); 2]> {
         [qps, transport],
         [connection, ("Hosts", plan.hosts.to_string())],
         [tx_depth, window],
-        [moderation, ("Trim threshold", bytes(plan.threshold_bytes))],
+        [
+            moderation,
+            (
+                "Trim threshold",
+                if plan.has_switch() { bytes(plan.threshold_bytes) } else { "no switch".to_owned() },
+            ),
+        ],
         [mtu, seed],
     ]
 }
