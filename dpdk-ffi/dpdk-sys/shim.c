@@ -67,22 +67,36 @@ int dcpshim_alloc_bare_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, u
 	return rte_mempool_get_bulk(pool, (void **)mbufs, count);
 }
 
-static inline void count_free(struct dcpshim_free_slot *slots, unsigned int lcore)
+static inline void count_freed(struct dcpshim_free_slot *slots, unsigned int lcore, uint64_t count)
 {
 	/* Release: who sees the count may unmap the buffer, so our last use of it comes first. */
 	if (likely(lcore < RTE_MAX_LCORE)) {
 		uint64_t freed = __atomic_load_n(&slots[lcore].freed, __ATOMIC_RELAXED);
 
-		__atomic_store_n(&slots[lcore].freed, freed + 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&slots[lcore].freed, freed + count, __ATOMIC_RELEASE);
 	} else {
-		__atomic_fetch_add(&slots[RTE_MAX_LCORE].freed, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&slots[RTE_MAX_LCORE].freed, count, __ATOMIC_RELEASE);
 	}
 }
 
 void dcpshim_count_free(void *addr, void *slots)
 {
 	(void)addr;
-	count_free(slots, rte_lcore_id());
+	count_freed(slots, rte_lcore_id(), 1);
+}
+
+/* Segments of one region that were freed but not counted yet: it keeps its counters, and its memory, until they are. */
+struct uncounted {
+	struct dcpshim_free_slot *slots;
+	uint64_t count;
+	unsigned int lcore;
+};
+
+static inline void count_all(struct uncounted *u)
+{
+	if (u->count != 0)
+		count_freed(u->slots, u->lcore, u->count);
+	u->count = 0;
 }
 
 enum { PENDING_MAX = 64 };
@@ -112,11 +126,17 @@ static inline void pending_add(struct pending *p, struct rte_mbuf *m)
  * callback, and no restoring of a data room that a payload pool does not have. Such an mbuf goes back with a buffer of no
  * bytes, which is what a payload pool's always has.
  */
-static inline struct rte_mbuf *release(struct rte_mbuf *m, unsigned int lcore)
+static inline struct rte_mbuf *release(struct rte_mbuf *m, struct uncounted *u)
 {
 	if ((m->ol_flags & RTE_MBUF_F_EXTERNAL) != 0 && rte_mbuf_refcnt_read(m) == 1 &&
 	    m->shinfo->free_cb == dcpshim_count_free && rte_mbuf_ext_refcnt_read(m->shinfo) == 1) {
-		count_free(m->shinfo->fcb_opaque, lcore);
+		struct dcpshim_free_slot *slots = m->shinfo->fcb_opaque;
+
+		if (unlikely(slots != u->slots)) {
+			count_all(u);
+			u->slots = slots;
+		}
+		u->count++;
 		m->ol_flags = 0;
 		m->buf_len = 0;
 		m->data_off = 0;
@@ -129,9 +149,9 @@ static inline struct rte_mbuf *release(struct rte_mbuf *m, unsigned int lcore)
 }
 
 /* `first` for the pool of frame heads, `second` for any other; a third pool evicts the second. */
-static inline void free_segment(struct pending *first, struct pending *second, struct rte_mbuf *m, unsigned int lcore)
+static inline void free_segment(struct pending *first, struct pending *second, struct rte_mbuf *m, struct uncounted *u)
 {
-	struct rte_mbuf *ours = release(m, lcore);
+	struct rte_mbuf *ours = release(m, u);
 
 	if (ours == NULL)
 		return;
@@ -149,7 +169,7 @@ static inline void free_segment(struct pending *first, struct pending *second, s
 void dcpshim_free_bulk(struct rte_mbuf **mbufs, uint32_t count)
 {
 	struct pending first, second;
-	unsigned int lcore = rte_lcore_id();
+	struct uncounted u = {.lcore = rte_lcore_id()};
 	uint32_t i;
 
 	if (count == 0)
@@ -164,10 +184,11 @@ void dcpshim_free_bulk(struct rte_mbuf **mbufs, uint32_t count)
 		while (m != NULL) {
 			struct rte_mbuf *next = m->next;
 
-			free_segment(&first, &second, m, lcore);
+			free_segment(&first, &second, m, &u);
 			m = next;
 		}
 	}
+	count_all(&u);
 	pending_flush(&first);
 	pending_flush(&second);
 }

@@ -97,7 +97,7 @@ impl<F: Frame> Egress<F> {
     }
 
     /// A frame was routed here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(&mut self, now_ns: u64, frame: F, seen: &Classified, handling: Handling) {
         self.counters.offered += 1;
         if self.faults.is_some() {
@@ -146,6 +146,15 @@ impl<F: Frame> Egress<F> {
         {
             link.wake(now_ns);
         }
+        // What nearly all frames are, in registers until they lie in the queue.
+        if seen.tag == Tag::Data && handling == Handling::Routed && !self.data_is_long() {
+            return self.queue_data(frame, seen);
+        }
+        self.admit_other(frame, seen, handling);
+    }
+
+    #[inline(never)]
+    fn admit_other(&mut self, frame: F, seen: &Classified, handling: Handling) {
         let len = frame.len();
         let entry = Entry { frame, len, trimmed: false, control: false };
         match seen.tag {
@@ -155,16 +164,17 @@ impl<F: Frame> Egress<F> {
             Tag::Data if handling == Handling::ForceTrim => self.trim(entry, seen),
             Tag::Data if handling == Handling::Routed && self.data_is_long() => self.trim(entry, seen),
             _ if self.data_is_long() => self.drop_frames(DropReason::DataQueueFull, 1),
-            _ => self.queue_data(entry, seen),
+            _ => self.queue_data(entry.frame, seen),
         }
     }
 
-    #[inline]
-    fn queue_data(&mut self, mut entry: Entry<F>, seen: &Classified) {
+    #[inline(always)]
+    fn queue_data(&mut self, mut frame: F, seen: &Classified) {
         if self.is_to_be_marked(seen) {
-            self.mark(&mut entry.frame);
+            self.mark(&mut frame);
         }
-        self.data.push(entry);
+        let len = frame.len();
+        self.data.push(Entry { frame, len, trimmed: false, control: false });
     }
 
     /// S-6.
@@ -174,6 +184,7 @@ impl<F: Frame> Egress<F> {
         self.red.as_mut().is_some_and(|red| red.marks(seen.ecn, queue_bytes))
     }
 
+    #[cold]
     fn mark(&mut self, frame: &mut F) {
         match frame.mark_ce() {
             Ok(true) => self.counters.marked += 1,

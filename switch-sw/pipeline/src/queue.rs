@@ -53,7 +53,7 @@ impl<F> FrameQueue<F> {
     }
 
     /// Appends; the caller has asked [`Self::is_full`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, entry: Entry<F>) {
         debug_assert!(!self.is_full());
         self.bytes += u64::from(entry.len);

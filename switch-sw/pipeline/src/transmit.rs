@@ -15,6 +15,12 @@ impl<F: Frame> Egress<F> {
         }
         let room = sink.room();
         let mut sent = 0;
+        // There is nothing to choose from.
+        while sent < room && self.control.is_empty() {
+            let Some(entry) = self.next_data(true) else { return sent };
+            self.hand_over(entry, sink);
+            sent += 1;
+        }
         while sent < room {
             let Some(entry) = self.next() else { break };
             self.hand_over(entry, sink);
@@ -79,8 +85,13 @@ impl<F: Frame> Egress<F> {
             self.scheduler.charge_control(wire_len(entry.len), !data_waits);
             return Some(entry);
         }
+        self.next_data(self.control.is_empty())
+    }
+
+    #[inline]
+    fn next_data(&mut self, alone: bool) -> Option<Entry<F>> {
         let entry = self.data.pop()?;
-        self.scheduler.charge_data(wire_len(entry.len), self.control.is_empty());
+        self.scheduler.charge_data(wire_len(entry.len), alone);
         Some(entry)
     }
 
