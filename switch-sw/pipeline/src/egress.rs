@@ -4,7 +4,7 @@ use dcp_wire::{Classified, Tag};
 
 use crate::config::PipelineConfig;
 use crate::counters::{DropReason, EgressCounters};
-use crate::fault::FaultConfig;
+use crate::fault::{Fate, FaultConfig};
 use crate::fault_point::{FaultPoint, Passing};
 use crate::frame::{EditRefused, Frame};
 use crate::link::Link;
@@ -100,22 +100,26 @@ impl<F: Frame> Egress<F> {
     #[inline(always)]
     pub(crate) fn offer(&mut self, now_ns: u64, frame: F, seen: &Classified, handling: Handling) {
         self.counters.offered += 1;
-        if self.faults.is_some() {
-            return self.offer_with_faults(now_ns, frame, seen, handling);
+        let mut handling = handling;
+        if let Some(faults) = &mut self.faults {
+            match faults.look(seen.tag, handling) {
+                Ok(handled) => handling = handled,
+                Err(fate) => {
+                    let frame = Passing { frame, seen: *seen, handling };
+                    return self.offer_struck(now_ns, fate, frame);
+                }
+            }
         }
         self.admit(now_ns, frame, seen, handling);
     }
 
-    /// S-7
+    /// S-7: a frame that faults do not leave alone.
     #[cold]
     #[inline(never)]
-    fn offer_with_faults(&mut self, now_ns: u64, frame: F, seen: &Classified, handling: Handling) {
-        let frame = Passing { frame, seen: *seen, handling };
-        let Some(faults) = self.faults.as_mut().filter(|faults| faults.is_active()) else {
-            return self.admit_passing(now_ns, frame);
-        };
+    fn offer_struck(&mut self, now_ns: u64, fate: Fate, frame: Passing<F>) {
+        let Some(faults) = &mut self.faults else { return };
         let mut copies = 0;
-        let passed = faults.pass(now_ns, frame, &mut copies, &mut self.counters.drops);
+        let passed = faults.pass(now_ns, fate, frame, &mut copies, &mut self.counters.drops);
         self.counters.duplicated += copies;
         self.counters.offered += copies;
         for frame in passed.into_iter().flatten() {

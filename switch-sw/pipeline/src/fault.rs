@@ -129,16 +129,38 @@ impl FaultCounters {
 struct Die {
     random: Random,
     count: u32,
+    every: u32,
+    probability: Probability,
 }
 
 impl Die {
-    fn falls(&mut self, probability: Probability, every: u32) -> bool {
-        self.count += 1;
-        let exact = every > 0 && self.count >= every;
-        if exact || every == 0 {
+    fn new(random: Random) -> Self {
+        Self { random, count: 0, every: 0, probability: Probability::NEVER }
+    }
+
+    fn configure(&mut self, probability: Probability, every: u32) {
+        (self.probability, self.every) = (probability, every);
+        if every == 0 {
             self.count = 0;
         }
-        self.random.hits(probability) | exact
+    }
+
+    fn can_fall(&self) -> bool {
+        self.probability != Probability::NEVER || self.every > 0
+    }
+
+    #[inline]
+    fn falls(&mut self) -> bool {
+        let hit = self.random.hits(self.probability);
+        if self.every == 0 {
+            return hit;
+        }
+        self.count += 1;
+        let exact = self.count >= self.every;
+        if exact {
+            self.count = 0;
+        }
+        hit | exact
     }
 }
 
@@ -146,6 +168,8 @@ impl Die {
 #[derive(Clone, Debug)]
 pub(crate) struct Injector {
     config: FaultConfig,
+    /// The faults that can happen.
+    possible: Fate,
     drop: Die,
     trim: Die,
     duplicate: Die,
@@ -153,6 +177,34 @@ pub(crate) struct Injector {
     delay: Die,
     reorder: Die,
     bytes: Random,
+}
+
+/// What the dice say about a frame: a set of faults.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Fate(u8);
+
+impl Fate {
+    pub(crate) const DROP: Self = Self(1);
+    pub(crate) const CORRUPT: Self = Self(2);
+    pub(crate) const DUPLICATE: Self = Self(4);
+    pub(crate) const TRIM: Self = Self(8);
+    const DELAY: Self = Self(16);
+    const REORDER: Self = Self(32);
+
+    #[inline]
+    pub(crate) fn has(self, fault: Self) -> bool {
+        self.0 & fault.0 != 0
+    }
+
+    fn add(&mut self, fault: Self, falls: bool) {
+        self.0 |= if falls { fault.0 } else { 0 };
+    }
+
+    /// Whether the frame goes on at once and alone, with its bytes as they are or trimmed.
+    #[inline]
+    pub(crate) fn is_mild(self) -> bool {
+        self.0 & !Self::TRIM.0 == 0
+    }
 }
 
 /// How a frame is held back.
@@ -168,8 +220,9 @@ impl Injector {
     /// `stream` is a number whose low byte is free.
     pub(crate) fn new(config: FaultConfig, seed: u64, stream: u64) -> Self {
         let random = |purpose: u64| Random::new(seed, stream | purpose);
-        let die = |purpose: u64| Die { random: random(purpose), count: 0 };
-        Self {
+        let die = |purpose: u64| Die::new(random(purpose));
+        let mut injector = Self {
+            possible: Fate::default(),
             config,
             drop: die(1),
             trim: die(2),
@@ -178,41 +231,81 @@ impl Injector {
             delay: die(5),
             reorder: die(6),
             bytes: random(7),
-        }
+        };
+        injector.configure(config);
+        injector
     }
 
     /// Changes the faults; the dice roll on.
     pub(crate) fn configure(&mut self, config: FaultConfig) {
         self.config = config;
+        let FaultConfig { every, .. } = config;
+        self.drop.configure(config.drop, every.drop);
+        self.trim.configure(config.trim, every.trim);
+        self.duplicate.configure(config.duplicate, every.duplicate);
+        self.corrupt.configure(config.corrupt, every.corrupt);
+        self.delay.configure(config.delay, every.delay);
+        self.reorder.configure(config.reorder, every.reorder);
+        self.possible = Fate::default();
+        self.possible.add(Fate::DROP, self.drop.can_fall());
+        self.possible.add(Fate::TRIM, self.trim.can_fall());
+        self.possible.add(Fate::DUPLICATE, self.duplicate.can_fall());
+        self.possible.add(Fate::CORRUPT, self.corrupt.can_fall());
+        self.possible.add(Fate::DELAY, self.delay.can_fall());
+        self.possible.add(Fate::REORDER, self.reorder.can_fall());
     }
 
-    pub(crate) fn config(&self) -> &FaultConfig {
-        &self.config
+    /// Whether a fault can happen.
+    #[inline]
+    pub(crate) fn is_active(&self) -> bool {
+        self.possible != Fate::default()
     }
 
-    pub(crate) fn drops(&mut self) -> bool {
-        self.drop.falls(self.config.drop, self.config.every.drop)
+    /// Rolls the dice for a frame; of what is dropped the others do not hear. A fault that cannot happen rolls nothing.
+    #[inline]
+    pub(crate) fn fate(&mut self, is_data: bool) -> Fate {
+        if self.possible.has(Fate::DROP) && self.drop.falls() {
+            return Fate::DROP;
+        }
+        let mut fate = self.fate_of_copy(is_data);
+        if self.possible.has(Fate::CORRUPT) {
+            fate.add(Fate::CORRUPT, self.corrupt.falls());
+        }
+        if self.possible.has(Fate::DUPLICATE) {
+            fate.add(Fate::DUPLICATE, self.duplicate.falls());
+        }
+        fate
     }
 
-    pub(crate) fn trims(&mut self) -> bool {
-        self.trim.falls(self.config.trim, self.config.every.trim)
+    /// Rolls those dice that each copy of a frame has for itself.
+    #[inline]
+    pub(crate) fn fate_of_copy(&mut self, is_data: bool) -> Fate {
+        let mut fate = Fate::default();
+        if is_data && self.possible.has(Fate::TRIM) {
+            fate.add(Fate::TRIM, self.trim.falls());
+        }
+        if self.possible.has(Fate::DELAY) {
+            fate.add(Fate::DELAY, self.delay.falls());
+        }
+        if self.possible.has(Fate::REORDER) {
+            fate.add(Fate::REORDER, self.reorder.falls());
+        }
+        fate
     }
 
-    pub(crate) fn duplicates(&mut self) -> bool {
-        self.duplicate.falls(self.config.duplicate, self.config.every.duplicate)
+    /// The seed of the change of a frame that is to be corrupted.
+    pub(crate) fn corruption(&mut self) -> u64 {
+        self.bytes.next_u64()
     }
 
-    /// The seed of the change, if the frame is to be corrupted.
-    pub(crate) fn corrupts(&mut self) -> Option<u64> {
-        self.corrupt.falls(self.config.corrupt, self.config.every.corrupt).then(|| self.bytes.next_u64())
-    }
-
-    /// How the frame is held back, if it is. A delayed frame is not reordered too.
-    pub(crate) fn holds(&mut self) -> Option<Wait> {
-        let FaultConfig { every, delay_ns, reorder_frames, reorder_ns, .. } = self.config;
-        let delayed = self.delay.falls(self.config.delay, every.delay);
-        let reordered = self.reorder.falls(self.config.reorder, every.reorder);
+    /// How a frame is held back, if it is. A delayed frame is not reordered too.
+    pub(crate) fn wait(&self, fate: Fate) -> Option<Wait> {
+        let FaultConfig { delay_ns, reorder_frames, reorder_ns, .. } = self.config;
         let reorder = Wait::Reorder { frames: reorder_frames, ns: reorder_ns };
-        if delayed { Some(Wait::Delay { ns: delay_ns }) } else { reordered.then_some(reorder) }
+        if fate.has(Fate::DELAY) {
+            Some(Wait::Delay { ns: delay_ns })
+        } else {
+            fate.has(Fate::REORDER).then_some(reorder)
+        }
     }
 }

@@ -4,7 +4,7 @@ use dcp_wire::{Classified, Tag};
 
 use crate::counters::{DropReason, Drops};
 use crate::egress::Handling;
-use crate::fault::{FaultConfig, FaultCounters, Injector, Wait};
+use crate::fault::{Fate, FaultConfig, FaultCounters, Injector, Wait};
 use crate::frame::Frame;
 use crate::hold::Hold;
 
@@ -50,7 +50,7 @@ impl<F: Frame> FaultPoint<F> {
 
     /// Whether frames must come through here.
     pub(crate) fn is_active(&self) -> bool {
-        self.is_down || self.injector.config().is_active() || !self.hold.is_empty()
+        self.is_down || self.injector.is_active() || !self.hold.is_empty()
     }
 
     /// Whether it has something to tell.
@@ -77,10 +77,28 @@ impl<F: Frame> FaultPoint<F> {
         self.hold.clear()
     }
 
-    /// A frame comes. What goes on at once is returned; a copy is counted in `duplicated`.
+    /// A frame comes. Most go on at once: then how they are handled is returned. The others are to [pass](Self::pass).
+    #[inline]
+    pub(crate) fn look(&mut self, tag: Tag, handling: Handling) -> Result<Handling, Fate> {
+        if self.is_down {
+            return Err(Fate::default());
+        }
+        if !self.injector.is_active() && self.hold.is_empty() {
+            return Ok(handling);
+        }
+        let fate = self.injector.fate(tag == Tag::Data);
+        if !fate.is_mild() || !self.hold.is_empty() {
+            return Err(fate);
+        }
+        self.hold.count_frame();
+        Ok(handled(handling, fate))
+    }
+
+    /// What goes on at once of a frame that met its fate is returned; a copy is counted in `duplicated`.
     pub(crate) fn pass(
         &mut self,
         now_ns: u64,
+        fate: Fate,
         mut frame: Passing<F>,
         duplicated: &mut u64,
         drops: &mut Drops,
@@ -89,29 +107,32 @@ impl<F: Frame> FaultPoint<F> {
             drops.count(DropReason::LinkDown, 1);
             return [None, None];
         }
-        if self.injector.drops() {
+        if fate.has(Fate::DROP) {
             drops.count(DropReason::Injected, 1);
             return [None, None];
         }
         // Copies come behind each other, and nothing that is held back comes between.
         self.hold.count_frame();
-        if let Some(seed) = self.injector.corrupts() {
-            match frame.frame.corrupt(seed) {
+        if fate.has(Fate::CORRUPT) {
+            match frame.frame.corrupt(self.injector.corruption()) {
                 Ok(()) => self.counters.corrupted += 1,
                 Err(_) => self.counters.corrupt_refused += 1,
             }
         }
-        let copy = if self.injector.duplicates() { frame.frame.try_clone() } else { None };
+        let copy = if fate.has(Fate::DUPLICATE) { frame.frame.try_clone() } else { None };
         *duplicated += u64::from(copy.is_some());
         let copy = copy.map(|copy| Passing { frame: copy, ..frame });
-        [self.mark_or_hold(now_ns, frame), copy.and_then(|copy| self.mark_or_hold(now_ns, copy))]
+        let first = self.mark_or_hold(now_ns, fate, frame);
+        let second = copy.and_then(|copy| {
+            let fate = self.injector.fate_of_copy(copy.seen.tag == Tag::Data);
+            self.mark_or_hold(now_ns, fate, copy)
+        });
+        [first, second]
     }
 
-    fn mark_or_hold(&mut self, now_ns: u64, mut frame: Passing<F>) -> Option<Passing<F>> {
-        if frame.seen.tag == Tag::Data && self.injector.trims() && frame.handling == Handling::Routed {
-            frame.handling = Handling::ForceTrim;
-        }
-        let Some(wait) = self.injector.holds() else { return Some(frame) };
+    fn mark_or_hold(&mut self, now_ns: u64, fate: Fate, mut frame: Passing<F>) -> Option<Passing<F>> {
+        frame.handling = handled(frame.handling, fate);
+        let Some(wait) = self.injector.wait(fate) else { return Some(frame) };
         if let Err(frame) = self.hold.put(now_ns, wait, frame) {
             self.counters.hold_refused += 1;
             return Some(frame);
@@ -122,4 +143,9 @@ impl<F: Frame> FaultPoint<F> {
         }
         None
     }
+}
+
+#[inline]
+fn handled(handling: Handling, fate: Fate) -> Handling {
+    if fate.has(Fate::TRIM) && handling == Handling::Routed { Handling::ForceTrim } else { handling }
 }

@@ -1,10 +1,12 @@
 //! The switch: frames in, frames out.
 
+use dcp_wire::Classified;
+
 use crate::config::PipelineConfig;
 use crate::config_error::ConfigError;
 use crate::counters::{DropReason, PortCounters};
 use crate::egress::{Egress, Handling};
-use crate::fault::FaultConfig;
+use crate::fault::{Fate, FaultConfig};
 use crate::fault_point::Passing;
 use crate::forward::Forwarding;
 use crate::frame::{Frame, FrameSink};
@@ -87,30 +89,29 @@ impl<F: Frame, T: Tap<F>> Pipeline<F, T> {
         let port = &mut self.ingress[ingress.index()];
         port.counters.received += 1;
         port.counters.received_bytes += u64::from(frame.len());
-        if port.faults.is_some() {
-            return self.handle_with_faults(now_ns, ingress, frame);
-        }
         let seen = frame.classify(&self.service_ports);
         let Some(seen) = &seen else {
             return port.counters.drops.count(DropReason::Runt, 1);
         };
-        self.forwarding.route(now_ns, port, &mut self.egress, frame, seen, Handling::Routed);
+        let mut handling = Handling::Routed;
+        if let Some(faults) = &mut port.faults {
+            match faults.look(seen.tag, handling) {
+                Ok(handled) => handling = handled,
+                Err(fate) => return self.handle_struck(now_ns, ingress, fate, frame, seen),
+            }
+        }
+        self.forwarding.route(now_ns, port, &mut self.egress, frame, seen, handling);
     }
 
-    /// S-7: the frame with the faults of its port.
+    /// S-7: a frame that the faults of its port do not leave alone.
     #[cold]
     #[inline(never)]
-    fn handle_with_faults(&mut self, now_ns: u64, ingress: PortId, frame: F) {
+    fn handle_struck(&mut self, now_ns: u64, ingress: PortId, fate: Fate, frame: F, seen: &Classified) {
         let port = &mut self.ingress[ingress.index()];
-        let Some(seen) = frame.classify(&self.service_ports) else {
-            return port.counters.drops.count(DropReason::Runt, 1);
-        };
-        let frame = Passing { frame, seen, handling: Handling::Routed };
-        let Some(faults) = port.faults.as_mut().filter(|faults| faults.is_active()) else {
-            return self.forwarding.route_passing(now_ns, port, &mut self.egress, frame);
-        };
+        let Some(faults) = &mut port.faults else { return };
+        let frame = Passing { frame, seen: *seen, handling: Handling::Routed };
         let counters = &mut port.counters;
-        let passed = faults.pass(now_ns, frame, &mut counters.duplicated, &mut counters.drops);
+        let passed = faults.pass(now_ns, fate, frame, &mut counters.duplicated, &mut counters.drops);
         for frame in passed.into_iter().flatten() {
             self.forwarding.route_passing(now_ns, port, &mut self.egress, frame);
         }
