@@ -57,6 +57,17 @@ const COUNTER_SHIFT: u32 = 12;
 const EXPECTED_SHIFT: u32 = 36;
 const STATE_SHIFT: u32 = 60;
 const STATE_MASK: u64 = 7;
+/// By the number in the word; the last two are those of a SEND.
+const STATES: [SlotState; 8] = [
+    SlotState::Counting,
+    SlotState::Poisoned,
+    SlotState::Mapped,
+    SlotState::Complete,
+    SlotState::Failed,
+    SlotState::Request,
+    SlotState::Counting,
+    SlotState::Poisoned,
+];
 /// Counting, of a SEND.
 const COUNTING_SEND: u64 = 6;
 /// Poisoned, of a SEND.
@@ -71,14 +82,7 @@ const MASK_24: u64 = (1 << 24) - 1;
 impl Slot {
     #[inline]
     pub(crate) const fn state(&self) -> SlotState {
-        match self.word >> STATE_SHIFT & STATE_MASK {
-            0 | COUNTING_SEND => SlotState::Counting,
-            1 | POISONED_SEND => SlotState::Poisoned,
-            2 => SlotState::Mapped,
-            3 => SlotState::Complete,
-            5 => SlotState::Request,
-            _ => SlotState::Failed,
-        }
+        STATES[(self.word >> STATE_SHIFT & STATE_MASK) as usize]
     }
 
     /// Whether it counts packets of WRITEs of that generation, or counted nothing yet.

@@ -22,7 +22,7 @@ pub(crate) fn parse_usual(service_port: u16, head: &[u8], frame_len: usize) -> O
     // IPv4 from offset 14 on in words of eight bytes: length, flags · TTL, protocol, source · destination, ports · UDP.
     let [start, middle, end] = [word(bytes, 14), word(bytes, 22), word(bytes, 30)];
     let is_plain = half(bytes, 12) == ETHERTYPE_IPV4
-        && start & 0xFF00_0000_0000_FFFF == 0x4500_0000_0000_0000 | FLAG_DF as u64
+        && start & START_MASK == START
         && (middle >> 48) as u8 == PROTOCOL_UDP
         && end as u16 == service_port;
     let sum = [start, middle].map(|word| (word >> 32) + (word & 0xFFFF_FFFF));
@@ -32,8 +32,7 @@ pub(crate) fn parse_usual(service_port: u16, head: &[u8], frame_len: usize) -> O
     let is_right = (sum[0] + sum[1] + (end >> 32)).is_multiple_of(0xFFFF)
         && ip_len >= IP_LEN_MIN
         && ETHERNET_LEN + usize::from(ip_len) <= frame_len
-        && (word(bytes, 38) >> 32) as u32 == udp
-        && Tag::from_tos(tos) == Tag::Data;
+        && (word(bytes, 38) >> 32) as u32 == udp;
     // BTH: opcode, flags, key, sRetryNo, queue pair · AckReq, sRetryNo, PSN, MSN.
     let [bth, name] = [word(bytes, 42), word(bytes, 50)];
     let flags_right = bth & FLAGS_MASK == 0;
@@ -83,6 +82,9 @@ pub(crate) fn parse_usual(service_port: u16, head: &[u8], frame_len: usize) -> O
 }
 
 const MASK_24: u32 = (1 << 24) - 1;
+/// Version and header length, the tag for data, no fragment: of the IP header's first eight bytes.
+const START: u64 = 0x45 << 56 | (Tag::Data.tos_bits() as u64) << 48 | FLAG_DF as u64;
+const START_MASK: u64 = 0xFF << 56 | (Tag::MASK as u64) << 48 | 0xFFFF;
 /// Bits of a data packet's first eight BTH bytes that are 0: all flags but "solicited", reserved ones beside sRetryNo.
 const FLAGS_MASK: u64 = ((!bit::SOLICITED as u64) << 48) | ((!bit::RETRY_HIGH as u64) << 24);
 

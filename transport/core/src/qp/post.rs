@@ -145,17 +145,19 @@ impl Qp {
         wqe.op = request.op;
         wqe.len = len;
         wqe.packets = if request.op.is_answered() { 1 } else { len.div_ceil(self.config.mtu).max(1) };
+        wqe.fault = resolve(&shared.memory, claim, request.sges, &mut wqe.segments);
+        if request.op.is_atomic() && wqe.fault.is_none() {
+            let one_of_eight = matches!(wqe.segments[..], [Segment { len: ATOMIC_LEN, .. }]);
+            wqe.fault = if one_of_eight { None } else { Some(Status::LocalLength) };
+        }
+        let is_write = matches!(request.op, SendOp::Write(_));
         wqe.flags = WqeFlags {
             signalled: request.signalled,
             solicited: request.solicited,
             fence: request.fence,
+            unconditional: is_write && wqe.fault.is_none() && !request.fence,
             answered: false,
         };
-        wqe.fault = resolve(&shared.memory, claim, request.sges, &mut wqe.segments);
-        let one_of_eight = matches!(wqe.segments[..], [Segment { len: ATOMIC_LEN, .. }]);
-        if request.op.is_atomic() && wqe.fault.is_none() && !one_of_eight {
-            wqe.fault = Some(Status::LocalLength);
-        }
         self.queue.commit();
         if self.state == QpState::Error {
             self.flush(shared);

@@ -102,6 +102,8 @@ pub(super) struct WqeFlags {
     pub(super) signalled: bool,
     pub(super) solicited: bool,
     pub(super) fence: bool,
+    /// Nothing but the window keeps it from becoming a message: a right WRITE without immediate and fence.
+    pub(super) unconditional: bool,
     /// The answer of a READ or ATOMIC is complete.
     pub(super) answered: bool,
 }

@@ -72,7 +72,11 @@ impl Qp {
     #[inline]
     fn has_requests(&mut self) -> bool {
         self.state == QpState::Rts
-            && (!self.requests.retrans.is_empty() || self.unsent_request().is_some() || self.enters_next())
+            && (!self.requests.retrans.is_empty()
+                || match self.requests.window.unsent() {
+                    Some(msn) => !self.is_held_back(msn),
+                    None => self.may_enter(),
+                })
     }
 
     #[inline]
@@ -90,27 +94,32 @@ impl Qp {
     /// The first message with unsent packets, unless it waits for a receive of the peer's (T-10).
     #[inline]
     fn unsent_request(&mut self) -> Option<Msn> {
-        let msn = self.requests.window.unsent()?;
-        let steps = self.requests.window.position(msn)?;
-        (!self.is_held(steps)).then_some(msn)
+        self.requests.window.unsent().filter(|&msn| !self.is_held_back(msn))
+    }
+
+    /// Whether a message waits for a receive of the peer's (T-10).
+    #[inline]
+    fn is_held_back(&self, msn: Msn) -> bool {
+        self.requests.window.position(msn).is_none_or(|steps| self.is_held(steps))
     }
 
     /// T-1, T-10, T-15, T-16: whether the next work request may become a message.
     #[inline]
     fn may_enter(&self) -> bool {
         let Some(wqe) = self.queue.waiting() else { return false };
+        if self.requests.window.is_full() {
+            return false;
+        }
+        wqe.flags.unconditional || self.conditions_hold(wqe)
+    }
+
+    /// T-10, T-15, T-16.
+    fn conditions_hold(&self, wqe: &Wqe) -> bool {
         let alone = self.requests.window.is_empty() && self.queue.awaiting() == 0;
         let waits = (wqe.fault.is_some() || wqe.flags.fence) && !alone
             || wqe.op.is_answered() && self.unanswered >= self.config.max_rd_atomic
             || wqe.op.is_two_sided() && self.rnr.holds(self.next_ssn);
-        !waits && !self.requests.window.is_full()
-    }
-
-    /// Whether the next work request becomes a message: a message with unsent packets, even one that waits for a
-    /// receive, keeps the ones behind it (T-10).
-    #[inline]
-    fn enters_next(&mut self) -> bool {
-        self.may_enter() && self.requests.window.unsent().is_none()
+        !waits
     }
 
     /// One turn: at most `round_quota` bytes, retransmissions first (T-2).
@@ -190,10 +199,11 @@ impl Qp {
         }
     }
 
-    /// The next work request becomes a message. `None`: none may.
+    /// The next work request becomes a message. `None`: none may. A message with unsent packets, even one that waits for a
+    /// receive, keeps the ones behind it (T-10).
     #[inline]
     fn enter_next(&mut self, budget: &mut Budget, shared: &mut Shared) -> Option<Msn> {
-        if budget.wqes == 0 || !self.enters_next() {
+        if budget.wqes == 0 || self.requests.window.unsent().is_some() || !self.may_enter() {
             return None;
         }
         let wqe = self.queue.waiting()?;
