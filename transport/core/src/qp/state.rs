@@ -88,6 +88,7 @@ impl Qp {
     pub(crate) fn enter_rtr(&mut self, peer: Peer) -> Result<(), ModifyError> {
         self.check_change(QpState::Init, QpState::Rtr)?;
         self.rare.peer = Some(peer);
+        (self.peer_ip, self.pkey) = (peer.ip, peer.pkey);
         self.connection.handle_peer(&peer);
         self.recv.start(peer.start_msn);
         self.rare.recv_answers.start(peer.start_msn);
