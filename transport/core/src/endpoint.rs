@@ -399,8 +399,9 @@ impl Endpoint {
         }
     }
 
+    /// Takes any frame for a queue pair that exists, a usual one too.
     #[inline(never)]
-    fn handle_unusual<S: RxSink>(
+    pub(crate) fn handle_unusual<S: RxSink>(
         &mut self,
         now: Instant,
         number: u32,

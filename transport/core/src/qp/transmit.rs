@@ -371,3 +371,7 @@ pub(super) fn part_of<I>(psn: u32, packets: u32, end: Option<I>) -> Part<I> {
         (false, true) => Part::Last(end),
     }
 }
+
+#[cfg(test)]
+#[path = "run_twin.rs"]
+mod run_twin;

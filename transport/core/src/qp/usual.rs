@@ -87,3 +87,159 @@ impl Qp {
         counted == Counted::Complete
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "drawn bits are cut to the field")]
+mod tests {
+    use dcp_wire::{
+        DataOp, Ecn, Generation, Headers, ImmData, Ipv4Addr, Kind, MacAddr, Msn, PKey, Packet, PacketName,
+        Path, Psn, Qpn, RegionKey, Ssn,
+    };
+
+    use super::*;
+    use crate::{
+        Access, AtomicOp, Endpoint, EndpointConfig, Mixer, MrAttr, Peer, QpConfig, QpId, RegionId, TxFrame,
+        TxSink,
+    };
+
+    const MTU: u32 = 256;
+    const QP: QpId = QpId(0);
+
+    /// What was placed, in order.
+    #[derive(Default, PartialEq, Debug)]
+    struct Placed(Vec<(u32, Segment)>);
+
+    impl RxSink for Placed {
+        fn place(&mut self, payload_offset: u32, to: Segment) {
+            self.0.push((payload_offset, to));
+        }
+
+        fn atomic(&mut self, _: Segment, _: AtomicOp) -> u64 {
+            0
+        }
+
+        fn store(&mut self, _: Segment, _: u64) {}
+    }
+
+    /// Takes every frame; knows the eMSN of the newest ACK.
+    struct Answers(Msn);
+
+    impl TxSink for Answers {
+        fn capacity(&self) -> usize {
+            64
+        }
+
+        fn push(&mut self, frame: TxFrame<'_>) {
+            if let Kind::Ack(ack) = frame.headers.kind {
+                self.0 = ack.emsn;
+            }
+        }
+    }
+
+    fn receiver() -> (Endpoint, RegionKey) {
+        let mut endpoint = Endpoint::new(EndpointConfig::new(MacAddr([2; 6]), Ipv4Addr::new(10, 0, 0, 1)));
+        let pd = endpoint.create_pd();
+        let cq = endpoint.create_cq(64).unwrap();
+        let attr =
+            MrAttr { pd, region: RegionId(3), offset: 64, va: 4096, len: 1 << 16, access: Access::ALL };
+        let rkey = endpoint.register(attr).unwrap().rkey;
+        let config = QpConfig { mtu: MTU, window: 8, ack_bytes: 2048, ..QpConfig::new(pd, cq) };
+        let qp = endpoint.create_qp(config).unwrap();
+        let peer = Peer {
+            qpn: Qpn::from_low_bits(7),
+            pkey: PKey(7),
+            mac: MacAddr([3; 6]),
+            ip: Ipv4Addr::new(10, 0, 0, 2),
+            service_port: 17791,
+            start_msn: Msn::ZERO,
+            start_ssn: Ssn::ZERO,
+        };
+        endpoint.modify_to_init(qp).unwrap();
+        endpoint.modify_to_rtr(qp, peer).unwrap();
+        (endpoint, rkey)
+    }
+
+    /// A packet that is mostly right, of a message near `emsn` whose length its number gives.
+    fn packet(endpoint: &Endpoint, rkey: RegionKey, emsn: Msn, mut draw: impl FnMut(u64) -> u64) -> Packet {
+        let msn = emsn.plus(draw(10) as u32).plus(dcp_wire::SPACE_24 - 1);
+        let dma_len =
+            [1, MTU, MTU + 1, 2 * MTU, 3 * MTU - 1, 5 * MTU][msn.get() as usize % 6] + draw(80) as u32 / 79;
+        let packets = dma_len.div_ceil(MTU);
+        let psn = draw(u64::from(packets)) as u32 + draw(60) as u32 / 59;
+        let imm = (draw(12) == 0).then_some(WriteImm { ssn: Ssn::ZERO, imm: ImmData(1) });
+        let part = match (psn == 0, psn + 1 >= packets) {
+            (false, false) => Part::Middle,
+            (true, false) => Part::First,
+            (false, true) => Part::Last(imm),
+            (true, true) => Part::Only(imm),
+        };
+        let rest = dma_len.saturating_sub(psn * MTU).min(MTU);
+        let payload_len = if draw(40) == 0 { draw(300) as u32 } else { rest } as u16;
+        let rkey = if draw(200) == 0 { RegionKey(1) } else { rkey };
+        let va = 4096 + u64::from(msn.get() % 8) * 2048 + u64::from(psn * MTU);
+        let va = if draw(200) == 0 { draw(u64::MAX) } else { va };
+        let op = match draw(60) {
+            0 => DataOp::ReadRequest(Reth { va, rkey, dma_len: 8 }),
+            _ => DataOp::Write { reth: Reth { va, rkey, dma_len }, part },
+        };
+        let name = PacketName {
+            msn,
+            psn: Psn::from_low_bits(psn),
+            generation: Generation::from_low_bits(draw(40) as u16 / 39),
+        };
+        let path = Path {
+            src_mac: MacAddr([3; 6]),
+            dst_mac: MacAddr([2; 6]),
+            vlan: None,
+            src_ip: Ipv4Addr::new(10, 0, 0, 2 + draw(40) as u8 / 39),
+            dst_ip: Ipv4Addr::new(10, 0, 0, 1),
+            src_port: 0xC000,
+            dst_port: 17791,
+            class: 0,
+            ecn: if draw(20) == 0 { Ecn::Ce } else { Ecn::Ect0 },
+            ttl: 64,
+        };
+        let data = Data { name, ack_req: draw(8) == 0, solicited: false, op };
+        let pkey = PKey(7 + draw(40) as u16 / 39);
+        let headers = Headers { path, dest_qpn: endpoint.qpn(QP), pkey, kind: Kind::Data(data) };
+        Packet { headers, ip_len: payload_len + 59, payload_offset: 73, payload_len }
+    }
+
+    /// Twin: the general path, from the same state on.
+    #[test]
+    fn usual_packets_do_what_they_do_on_the_longer_way() {
+        let (mut placed_packets, mut failed) = (0, 0);
+        for seed in 0..60u64 {
+            let (mut endpoint, rkey) = receiver();
+            let (mut step, mut answers) = (seed << 32, Answers(Msn::ZERO));
+            let mut draw = |bound: u64| {
+                step += 1;
+                Mixer::mix(step) % bound
+            };
+            for round in 0..400u64 {
+                let now = Instant::from_ns(round * 100_000);
+                let packet = packet(&endpoint, rkey, answers.0, &mut draw);
+                let rx = RxPacket { packet: &packet, arrived: now };
+                let mut twin = endpoint.clone();
+                let (mut here, mut there) = (Placed::default(), Placed::default());
+                let verdict = endpoint.handle_packet(now, &rx, &mut here);
+                let expected = twin.handle_unusual(now, QP.0, &rx, &mut there);
+                let context = format!("seed {seed} round {round}: {packet:?}");
+                assert_eq!((verdict, &here), (expected, &there), "{context}");
+                assert_eq!(endpoint.state_hash(now), twin.state_hash(now), "{context}");
+                assert_eq!(endpoint.counters(), twin.counters(), "{context}");
+                assert_eq!(endpoint.qp_counters(QP), twin.qp_counters(QP), "{context}");
+                assert_eq!(endpoint.next_timeout(), twin.next_timeout(), "{context}");
+                if draw(4) == 0 {
+                    endpoint.poll_transmit(now, &mut answers);
+                }
+            }
+            placed_packets += endpoint.counters().placed;
+            failed += u32::from(endpoint.qp_state(QP) == crate::QpState::Error);
+        }
+        assert!(
+            placed_packets > 1000 && failed > 10,
+            "{placed_packets} packets placed, {failed} ended in Error"
+        );
+    }
+}

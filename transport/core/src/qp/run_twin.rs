@@ -1,0 +1,168 @@
+//! Twin of runs: the same turn, packet by packet.
+
+use dcp_wire::{Headers, Ipv4Addr, MacAddr, PKey, Qpn, Ssn};
+
+use super::*;
+use crate::cc::DcqcnConfig;
+use crate::completion::Cq;
+use crate::maps::MapPool;
+use crate::memory::Memory;
+use crate::qp::{Progress, SendRequest, Sge};
+use crate::{
+    Access, CongestionControl, Counters, CqId, EndpointConfig, Mixer, MrAttr, PdId, Peer, QpConfig,
+    QpCounters, Rate, RegionId, Segment,
+};
+
+const MTU: u32 = 256;
+
+/// What left, and room for more.
+#[derive(Clone, PartialEq, Debug)]
+struct Frames {
+    room: usize,
+    out: Vec<(Headers, u32, Vec<Segment>)>,
+}
+
+impl TxSink for Frames {
+    fn capacity(&self) -> usize {
+        self.room - self.out.len()
+    }
+
+    fn push(&mut self, frame: TxFrame<'_>) {
+        self.out.push((*frame.headers, frame.payload_len, frame.segments.to_vec()));
+    }
+}
+
+fn sender(cc: CongestionControl) -> (Qp, Shared, dcp_wire::RegionKey) {
+    let config = EndpointConfig {
+        round_quota: 5 * MTU,
+        ..EndpointConfig::new(MacAddr([2; 6]), Ipv4Addr::new(10, 0, 0, 1))
+    };
+    let mut memory = Memory::new();
+    let (pd, region) = (PdId(0), RegionId(0));
+    let keys =
+        memory.register(MrAttr { pd, region, offset: 0, va: 0, len: 1 << 20, access: Access::ALL }).unwrap();
+    let mut shared = Shared {
+        config,
+        memory,
+        maps: MapPool::new(0),
+        cqs: vec![Cq::new(1 << 16)],
+        srqs: Vec::new(),
+        draining: false,
+        counters: Counters::default(),
+        by_qp: vec![QpCounters::default()],
+    };
+    let rate_max = Rate::from_mbps(10_000);
+    let config =
+        QpConfig { mtu: MTU, window: 16, send_depth: 32, cc, rate_max, ..QpConfig::new(pd, CqId(0)) };
+    let mut qp = Qp::new(QpId(0), Qpn::default(), config, &shared.config);
+    let peer = Peer {
+        qpn: Qpn::from_low_bits(7),
+        pkey: PKey(7),
+        mac: MacAddr([3; 6]),
+        ip: Ipv4Addr::new(10, 0, 0, 2),
+        service_port: 17791,
+        start_msn: Msn::ZERO,
+        start_ssn: Ssn::ZERO,
+    };
+    qp.enter_init().unwrap();
+    qp.enter_rtr(peer).unwrap();
+    qp.enter_rts().unwrap();
+    shared.counters = Counters::default();
+    (qp, shared, keys.lkey)
+}
+
+/// A turn without the shortcut.
+fn longer_turn(qp: &mut Qp, now: Instant, shared: &mut Shared, sink: &mut Frames) -> TurnEnd {
+    let (bytes, wqes) = (shared.config.round_quota, shared.config.round_wqes);
+    let mut budget = Budget { bytes, wqes, now, sent: Sent::default() };
+    if let Some(controller) = &mut qp.controller {
+        controller.begin_turn(now, bytes);
+    }
+    qp.resend_returned(Stream::Requests, &mut budget, shared, sink);
+    while qp.has_room(&budget, sink) {
+        let Some(msn) = qp.unsent_request().or_else(|| qp.enter_next(&mut budget, shared)) else { break };
+        qp.send_next(Stream::Requests, msn, &mut budget, shared, sink);
+    }
+    shared.count_sent(qp.id, &budget.sent);
+    let end = if qp.wants_turn() { TurnEnd::More } else { TurnEnd::Rest };
+    qp.end_turn(now, end)
+}
+
+fn post(qp: &mut Qp, shared: &mut Shared, lkey: dcp_wire::RegionKey, mut draw: impl FnMut(u64) -> u64) {
+    let sges: Vec<Sge> = (0..1 + draw(6) / 5)
+        .map(|_| {
+            let len = [0, 1, MTU, MTU + 1, 4 * MTU, 9 * MTU - 1][usize::try_from(draw(6)).unwrap()];
+            Sge { va: draw(1 << 16), len, lkey }
+        })
+        .collect();
+    let remote = Remote { va: draw(1 << 40), rkey: dcp_wire::RegionKey(9) };
+    let op = match draw(8) {
+        0 => SendOp::WriteImm(remote, dcp_wire::ImmData(1)),
+        1 => SendOp::Send,
+        _ => SendOp::Write(remote),
+    };
+    let request =
+        SendRequest { solicited: draw(2) == 0, fence: draw(16) == 0, ..SendRequest::new(1, op, &sges) };
+    let _ = qp.post_send(&request, shared);
+}
+
+/// The peer acknowledges some messages that were sent whole, and some bytes; or the oldest message starts again.
+fn hear(qp: &mut Qp, now: Instant, shared: &mut Shared, mut draw: impl FnMut(u64) -> u64) {
+    let window = &qp.requests.window;
+    if draw(12) == 0 && !window.is_empty() {
+        let una = window.una;
+        return qp.requests.window.restart(una, now);
+    }
+    let whole = (0..window.len())
+        .take_while(|&steps| {
+            let message = window.message(window.una.plus(steps));
+            message.sent_once == message.packets
+        })
+        .count();
+    let done = u32::try_from(draw(whole as u64 + 1)).unwrap();
+    let received = u32::try_from(shared.counters.data_bytes / (1 + draw(3))).unwrap();
+    let progress = Progress { stream: Stream::Requests, emsn: window.una.plus(done), received };
+    let _ = qp.handle_ack(now, progress, shared);
+}
+
+#[test]
+fn runs_send_what_is_sent_packet_by_packet() {
+    let window = CongestionControl::Window { bytes: 3000 };
+    let dcqcn = CongestionControl::Dcqcn(DcqcnConfig::connectx());
+    let (mut packets, mut resent) = (0, 0);
+    for (seed, cc) in (0..40u64).zip([CongestionControl::None, window, dcqcn].into_iter().cycle()) {
+        let (mut qp, mut shared, lkey) = sender(cc);
+        let mut step = seed << 32;
+        let mut draw = |bound: u64| {
+            step += 1;
+            Mixer::mix(step) % bound
+        };
+        for round in 0..500u64 {
+            let now = Instant::from_ns(1 + round * 700);
+            for _ in 0..draw(3) {
+                post(&mut qp, &mut shared, lkey, &mut draw);
+            }
+            let (mut twin, mut twin_shared) = (qp.clone(), shared.clone());
+            let frames = Frames { room: usize::try_from(1 + draw(9)).unwrap(), out: Vec::new() };
+            let (mut here, mut there) = (frames.clone(), frames);
+            let end = qp.turn(now, &mut shared, &mut here);
+            let expected = longer_turn(&mut twin, now, &mut twin_shared, &mut there);
+            let context = format!("seed {seed} round {round}");
+            assert_eq!((end, &here), (expected, &there), "{context}");
+            assert_eq!(hash(&qp, now), hash(&twin, now), "{context}");
+            assert_eq!(shared.counters, twin_shared.counters, "{context}");
+            assert_eq!(shared.by_qp, twin_shared.by_qp, "{context}");
+            hear(&mut qp, now, &mut shared, &mut draw);
+        }
+        packets += shared.counters.data_packets;
+        resent += shared.counters.retransmitted;
+    }
+    assert!(packets > 10_000 && resent > 100, "{packets} packets, {resent} of them resent");
+}
+
+fn hash(qp: &Qp, now: Instant) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = std::hash::DefaultHasher::new();
+    qp.state_hash(now, &mut hasher);
+    hasher.finish()
+}
