@@ -142,10 +142,14 @@ pub struct TrafficArgs {
     /// Queue pairs per client
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     pub qp: u32,
-    /// Messages that a queue pair may have outstanding [default: 128]
+    /// Both sides send: the result is the sum of both directions
+    #[arg(short, long)]
+    pub bidirectional: bool,
+    /// Messages that a queue pair may have outstanding [default: 128, or what all queue pairs have room for]
     #[arg(short, long, value_name = "N")]
     pub tx_depth: Option<u32>,
-    /// Receives that the server keeps posted on a queue pair, where messages take them [default: 512]
+    /// Receives that the server keeps posted on a queue pair, where messages take them [default: 512, or what all
+    /// queue pairs have room for]
     #[arg(short, long, value_name = "N")]
     pub rx_depth: Option<u32>,
     /// Payload of a packet in bytes: 256, 512, 1024, 2048, 4096 or 8192 [default: 4096, or what the devices carry]
@@ -317,6 +321,9 @@ impl BandwidthArgs {
         };
         let mode = if traffic.lat { Mode::Latency } else { Mode::Bandwidth };
         let network = fabric.network.network()?;
+        let hosts = fabric.hosts.or(network.own_hosts()).unwrap_or(default.hosts);
+        let total_qps = u64::from(hosts.saturating_sub(1)) * u64::from(traffic.qp);
+        let depth = |asked: Option<u32>, default| asked.unwrap_or(Plan::depth_that_fits(default, total_qps));
         Ok(Plan {
             op,
             mode,
@@ -327,14 +334,16 @@ impl BandwidthArgs {
             },
             length,
             qps: traffic.qp,
-            tx_depth: traffic.tx_depth.unwrap_or(default.tx_depth),
-            rx_depth: traffic.rx_depth.unwrap_or(default.rx_depth),
+            tx_depth: depth(traffic.tx_depth, default.tx_depth),
+            rx_depth: depth(traffic.rx_depth, default.rx_depth),
             mtu: traffic.mtu.unwrap_or(default.mtu),
             mtu_asked: traffic.mtu.is_some(),
+            bidirectional: traffic.bidirectional,
+            inline_bytes: self.perftest.inline_size,
             cq_mod: traffic.cq_mod.unwrap_or(default.cq_mod),
             threads: traffic.threads,
             cores: traffic.cores.clone().map_or(Vec::new(), |cores| cores.0),
-            hosts: fabric.hosts.or(network.own_hosts()).unwrap_or(default.hosts),
+            hosts,
             network,
             window_bytes: traffic.window,
             congestion: self.congestion.congestion(),
@@ -429,7 +438,7 @@ mod tests {
     #[test]
     fn every_option_reaches_the_plan() {
         let line = "-s 1M -n 7 -q 3 -t 5 -r 6 -m 256 -Q 2 -u 10 --retry-cnt 3 --window 128K --threads split --verify \
-                    --rnr-retry 2 --icrc --cores 0-1 --rate 2.5 -l 2 --use_hugepages -N -w 0.5 \
+                    --rnr-retry 2 --icrc -I 100 --cores 0-1 --rate 2.5 -l 2 --use_hugepages -N -w 0.5 \
                     --antagonist 2 --rhcc-receiver \
                     --hosts 9 --topology two-switch --path-weights 1:4 --lb spray --link-gbps 2.5 --pcap out.pcap \
                     --reorder 0.25 --corrupt 1e-3 --threshold 8K --control-bytes 0 --trim 5% --drop 0.001 --dup 1 --seed 42";
@@ -446,6 +455,8 @@ mod tests {
             rx_depth: 6,
             mtu: 256,
             mtu_asked: true,
+            bidirectional: false,
+            inline_bytes: 100,
             cq_mod: 2,
             threads: Threads::Split,
             cores: vec![0, 1],

@@ -50,7 +50,7 @@ pub fn run(
             }
             Ok(())
         }
-        Device::Null => row(first, null::run(first, stage)?),
-        Device::Link(link) => row(first, pair::run(first, link, stage)?),
+        Device::Null => null::run(plans, stage, row),
+        Device::Link(link) => pair::run(plans, link, stage, row),
     }
 }

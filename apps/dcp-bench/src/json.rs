@@ -8,7 +8,7 @@ use crate::fairness::Fairness;
 use crate::load::Arrivals;
 use crate::measure;
 use crate::net::NetCounters;
-use crate::outcome::{Interval, Outcome};
+use crate::outcome::{Directions, Interval, Outcome};
 use crate::plan::{Device, Mode, Plan, Trigger};
 use crate::sizes::SizeDist;
 use crate::stats::LatencySummary;
@@ -30,6 +30,12 @@ struct Report<'a> {
     role: Option<&'a str>,
     threads: &'a str,
     mtu: u32,
+    /// Only there when both sides send; the rates are then sums.
+    #[serde(skip_serializing_if = "is_false")]
+    bidirectional: bool,
+    /// Messages up to this many bytes were copied when they were posted; only there if some could be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inline_bytes: Option<u64>,
     qps: u32,
     tx_depth: u32,
     rx_depth: u32,
@@ -96,6 +102,9 @@ struct Row<'a> {
     /// Only there with several queue pairs.
     #[serde(skip_serializing_if = "Option::is_none")]
     fairness: Option<Fairness>,
+    /// Only there when both sides send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directions: Option<Directions>,
     /// Only there with `--interval`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     intervals: Vec<Interval>,
@@ -141,6 +150,8 @@ pub fn results(plan: &Plan, rows: &[(Plan, Outcome)], notes: &[String]) -> Strin
         role: plan.device.role(),
         threads: plan.threads.name(),
         mtu: rows.first().map_or(plan.mtu, |(_, outcome)| outcome.mtu),
+        bidirectional: plan.bidirectional,
+        inline_bytes: (plan.inline_bytes > 0).then_some(plan.inline_bytes),
         qps: plan.qps,
         tx_depth: plan.tx_depth,
         rx_depth: plan.rx_depth,
@@ -199,6 +210,7 @@ fn row<'a>(plan: &Plan, outcome: &'a Outcome) -> Row<'a> {
         lat_trigger: Plan { mtu: outcome.mtu, ..plan.clone() }.trigger().map(Trigger::name),
         overdue: plan.load.arrivals.map(|_| outcome.details.overdue),
         fairness: outcome.details.fairness,
+        directions: outcome.details.directions,
         intervals: outcome.details.intervals.clone(),
         verified: outcome.verification.verified(),
         net: outcome.net,

@@ -62,6 +62,24 @@ impl NetCounters {
         Self { data_packets: self.data_packets + data_received, trimmed: self.ho_returned, ..self }
     }
 
+    /// What was counted since then.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            data_packets: self.data_packets - earlier.data_packets,
+            retransmitted: self.retransmitted - earlier.retransmitted,
+            trimmed: self.trimmed - earlier.trimmed,
+            ho_returned: self.ho_returned - earlier.ho_returned,
+            ho_lost: self.ho_lost - earlier.ho_lost,
+            dropped: self.dropped - earlier.dropped,
+            duplicates: self.duplicates - earlier.duplicates,
+            timeouts: self.timeouts - earlier.timeouts,
+            cnps: self.cnps - earlier.cnps,
+            ecn_marked: self.ecn_marked - earlier.ecn_marked,
+            rnr_naks: self.rnr_naks - earlier.rnr_naks,
+        }
+    }
+
     /// Adds the counters of another part of the network.
     pub fn add(&mut self, other: &Self) {
         self.data_packets += other.data_packets;
@@ -116,6 +134,7 @@ mod tests {
         };
         let mut sum = one;
         sum.add(&one);
+        assert_eq!(sum.since(&one), one);
         let (one, sum) = (serde_json::to_value(one).unwrap(), serde_json::to_value(sum).unwrap());
         for (name, value) in one.as_object().unwrap() {
             assert_eq!(sum[name].as_u64(), value.as_u64().map(|v| 2 * v), "{name}");

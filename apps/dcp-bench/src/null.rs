@@ -32,16 +32,39 @@ const ROUNDS_PER_TICK: u32 = 64;
 const DELIVERED: &str =
     "null: nothing was delivered or compared; a message counts as complete when it was sent";
 
-/// Carries out a plan as far as its sender goes.
-pub(crate) fn run(plan: &Plan, stage: &mut Stage<'_>) -> Result<Outcome, Failure> {
+/// Carries out plans, one after the other, as far as their sender goes. `row`: takes what each brought.
+pub(crate) fn run(
+    plans: &[Plan],
+    stage: &mut Stage<'_>,
+    row: &mut dyn FnMut(&Plan, Outcome) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (mut host, mut worker) = Host::open(plans, &link()?, stage.interrupted)?;
+    (stage.banner)(&host.plan)?;
+    for (number, plan) in plans.iter().enumerate() {
+        if number > 0 {
+            host.renew(&mut worker, plan, stage.interrupted)?;
+        }
+        stage.progress.begin(&host.plan);
+        let (outcome, left) = one(&host, worker, stage)?;
+        worker = left;
+        let interrupted = outcome.interrupted;
+        row(&host.plan, outcome)?;
+        if interrupted {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Carries out one of them.
+fn one(host: &Host, mut worker: Worker, stage: &mut Stage<'_>) -> Result<(Outcome, Worker), Failure> {
     let interrupted = stage.interrupted;
-    let (host, mut worker) = Host::open(plan, &link()?, interrupted)?;
+    let (before, ignored) = (NetCounters::of(&worker), worker.counters().received);
     let mut peers = Vec::with_capacity(host.qps.len());
     for &qp in &host.qps {
         connect(&mut worker, qp)?;
         peers.push(Silent { qp, una: Msn::ZERO, received: 0 });
     }
-    (stage.banner)(&host.plan)?;
     let parts = SenderParts {
         worker,
         cq: host.cqs.send,
@@ -51,6 +74,7 @@ pub(crate) fn run(plan: &Plan, stage: &mut Stage<'_>) -> Result<Outcome, Failure
         memory: host.memory.share(),
         rkey: RegionKey(1),
         server: None,
+        copies: host.copies(),
     };
     let mut sender = Sender::new(parts, &host.plan, interrupted)?;
     let mut tally = Tally::new(&host.plan, interrupted, stage.progress, host.clock.now_ns());
@@ -72,11 +96,11 @@ pub(crate) fn run(plan: &Plan, stage: &mut Stage<'_>) -> Result<Outcome, Failure
     let (fairness, overdue) = (Fairness::of(&sender.rates()), sender.overdue());
     outcome.details = Details { latency, fairness, overdue, ..outcome.details };
     outcome.notes.extend(overdue_note(&outcome.details));
-    outcome.net = NetCounters::of(&sender.worker);
+    outcome.net = NetCounters::of(&sender.worker).since(&before);
     outcome.interrupted |= interrupted.load(Ordering::Relaxed);
-    let ignored = sender.worker.counters().received;
+    let ignored = sender.worker.counters().received - ignored;
     outcome.notes.push(format!("{DELIVERED}; {ignored} frames of zeros were received and ignored"));
-    Ok(outcome)
+    Ok((outcome, sender.worker))
 }
 
 fn link() -> Result<Link, Failure> {

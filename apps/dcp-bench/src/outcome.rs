@@ -47,8 +47,28 @@ pub struct Details {
     pub fairness: Option<Fairness>,
     /// The run piece by piece.
     pub intervals: Vec<Interval>,
+    /// What each side's messages were, if both sent some.
+    pub directions: Option<Directions>,
     /// Messages whose time had come, and that were not sent when the run was over.
     pub overdue: u64,
+}
+
+/// The two parts of a run in both directions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Directions {
+    /// What the client sent, or read.
+    pub from_client: Direction,
+    /// What the server did.
+    pub from_server: Direction,
+}
+
+/// What one side's messages were.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Direction {
+    /// Messages completed.
+    pub iterations: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// What to say about messages that came too late to be sent.

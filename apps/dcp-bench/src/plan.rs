@@ -19,8 +19,14 @@ use crate::units::Probability;
 
 /// Largest message in bytes: 1 GiB.
 pub const SIZE_MAX: u64 = 1 << 30;
-/// Most queue pairs of one client.
-pub const QPS_MAX: u32 = 4096;
+/// Most queue pairs of one client in this process.
+pub const QPS_MAX: u32 = 16384;
+/// Most queue pairs between two processes, whose numbers the two tell each other in one line.
+pub const LINK_QPS_MAX: u32 = 4096;
+/// Completions that a completion queue holds.
+pub const CQ_DEPTH_MAX: u64 = 1 << 22;
+/// Most bytes of a message that is copied when it is posted.
+pub const INLINE_MAX: usize = 1024;
 /// Deepest send queue.
 pub const TX_DEPTH_MAX: u32 = 16384;
 /// Deepest receive queue.
@@ -56,6 +62,11 @@ impl Device {
             Self::Null => "null".to_owned(),
             Self::Link(link) => link.uri.to_string(),
         }
+    }
+
+    /// Whether this process waits for the client.
+    pub const fn is_server(&self) -> bool {
+        matches!(self, Self::Link(Link { side: Side::Server, .. }))
     }
 
     /// Which of two processes this is.
@@ -226,6 +237,10 @@ pub struct Plan {
     pub mtu: u32,
     /// Whether that was asked for; else it is the largest that the device and the peer carry.
     pub mtu_asked: bool,
+    /// Whether the server sends as much as the client.
+    pub bidirectional: bool,
+    /// Messages up to this many bytes are copied when they are posted: 0 … [`INLINE_MAX`].
+    pub inline_bytes: u64,
     /// One message in so many asks for a completion: 1 … `tx_depth`.
     pub cq_mod: u32,
     /// Which threads drive it.
@@ -295,6 +310,8 @@ impl Default for Plan {
             rx_depth: 512,
             mtu: 4096,
             mtu_asked: false,
+            bidirectional: false,
+            inline_bytes: 0,
             cq_mod: 100,
             threads: Threads::Inline,
             cores: Vec::new(),
@@ -347,6 +364,8 @@ impl Plan {
         in_range("--rnr-retry", u64::from(self.rnr_retry), 0, 7)?;
         self.check_atomic()?;
         self.check_latency()?;
+        self.check_bidirectional()?;
+        self.check_inline()?;
         self.check_cores()?;
         self.check_mtu()?;
         self.check_window()?;
@@ -385,12 +404,17 @@ impl Plan {
         self.clients() as u64 * self.qps as u64
     }
 
-    /// Messages of all queue pairs together; `None` when time limits the run.
+    /// Messages of all queue pairs together, in both directions; `None` when time limits the run.
     pub const fn total_iterations(&self) -> Option<u64> {
         match self.length {
-            Length::Iterations(n) => Some(n.get() * self.total_qps()),
+            Length::Iterations(n) => Some(n.get() * self.total_qps() * self.directions()),
             Length::Duration(_) => None,
         }
+    }
+
+    /// The deepest queue, no deeper than `depth`, of which every queue pair's completions fit into one completion queue.
+    pub fn depth_that_fits(depth: u32, total_qps: u64) -> u32 {
+        u32::try_from(CQ_DEPTH_MAX / total_qps.max(1)).unwrap_or(u32::MAX).clamp(1, depth)
     }
 
     /// Whether the two sides send to each other in turns.
@@ -400,7 +424,12 @@ impl Plan {
 
     /// Whether both sides send messages.
     pub const fn is_duplex(&self) -> bool {
-        self.is_rally()
+        self.is_rally() || self.bidirectional
+    }
+
+    /// Directions that messages are counted in.
+    pub const fn directions(&self) -> u64 {
+        if self.bidirectional { 2 } else { 1 }
     }
 
     /// Whether messages take receives, or would with another MTU.
@@ -458,6 +487,44 @@ impl Plan {
         }
     }
 
+    /// As in perftest, two hosts send to each other.
+    fn check_bidirectional(&self) -> Result<(), Failure> {
+        if !self.bidirectional {
+            return Ok(());
+        }
+        if self.mode == Mode::Latency {
+            return Err(Failure::usage("--bidirectional is for bandwidth: leave it out with --lat"));
+        }
+        if self.device == Device::Null {
+            return Err(Failure::usage(
+                "null answers nothing, so there is one direction: leave out --bidirectional",
+            ));
+        }
+        if self.hosts != 2 {
+            let hosts = self.hosts;
+            return Err(Failure::usage(format!(
+                "--bidirectional is between two hosts, and --hosts is {hosts}: leave out one of them"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_inline(&self) -> Result<(), Failure> {
+        let bytes = self.inline_bytes;
+        if bytes > INLINE_MAX as u64 {
+            return Err(Failure::usage(format!(
+                "--inline_size is {bytes}, but must be 0 to {INLINE_MAX}: larger messages go from their memory"
+            )));
+        }
+        if bytes > 0 && self.op.is_answered() {
+            let op = self.op.name();
+            return Err(Failure::usage(format!(
+                "--inline_size is for data that is posted, and {op} posts none: leave it out"
+            )));
+        }
+        Ok(())
+    }
+
     fn check_atomic(&self) -> Result<(), Failure> {
         if !self.op.is_atomic() || self.size == ATOMIC_BYTES {
             return Ok(());
@@ -487,6 +554,7 @@ impl Plan {
         }
         let loop_only = [
             ("--hosts", self.hosts != 2),
+            ("--qp above 4096", self.qps > LINK_QPS_MAX),
             ("a network of --link-gbps, --topology or --pcap", self.network != Network::default()),
             ("--threads split", self.threads == Threads::Split),
         ];
@@ -580,8 +648,8 @@ impl Plan {
 
     /// Counters of a run hold its messages and its bytes.
     fn check_total(&self, iterations: NonZeroU64) -> Result<(), Failure> {
-        let bytes =
-            iterations.get().checked_mul(self.total_qps()).and_then(|n| n.checked_mul(self.size.max(1)));
+        let bytes = iterations.get().checked_mul(self.total_qps() * self.directions());
+        let bytes = bytes.and_then(|n| n.checked_mul(self.size.max(1)));
         if bytes.is_some() {
             return Ok(());
         }

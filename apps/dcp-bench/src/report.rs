@@ -41,7 +41,8 @@ impl Unit {
 pub fn banner(plan: &Plan, unit: Unit, several: bool) -> String {
     let rule = rule();
     let kind = if plan.mode == Mode::Latency { "Latency" } else { "BW" };
-    let title = format!("{} {kind} Test", plan.op.title());
+    let both = if plan.bidirectional { " Bidirectional" } else { "" };
+    let title = format!("{}{both} {kind} Test", plan.op.title());
     let mut text = format!("{rule}{title:^WIDTH$}", rule = rule);
     text.truncate(text.trim_end().len());
     text.push('\n');

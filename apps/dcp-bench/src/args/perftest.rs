@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::plan::{Device, Length, Plan, Reporting};
+use crate::plan::{Length, Plan, Reporting};
 use crate::units;
 
 /// Options that people know from perftest.
@@ -30,9 +30,10 @@ pub struct PerftestArgs {
     /// Print a row every so many seconds
     #[arg(long, value_name = "S", value_parser = units::parse_seconds)]
     pub interval: Option<Duration>,
-    /// Accepted and ignored: messages always go from their memory
-    #[arg(short = 'I', long = "inline_size", alias = "inline", value_name = "BYTES")]
-    pub inline_size: Option<u64>,
+    /// Copy messages up to so many bytes when they are posted, up to 1K
+    #[arg(short = 'I', long = "inline_size", alias = "inline", value_name = "BYTES", default_value = "0",
+          value_parser = units::parse_size)]
+    pub inline_size: u64,
     /// Accepted and ignored: there is no check of the processor's frequency
     #[arg(short = 'F', long = "CPU-freq")]
     pub cpu_freq: bool,
@@ -64,7 +65,6 @@ impl PerftestArgs {
     /// Sentences on options that change nothing.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let ignored = [
-            ("-I", self.inline_size.is_some(), "messages always go from their memory"),
             ("-F", self.cpu_freq, "there is no check of the processor's frequency"),
             ("-x", self.gid_index.is_some(), "there are no GIDs"),
             ("-i", self.ib_port.is_some(), "a device is a port"),
@@ -91,11 +91,6 @@ impl PerftestArgs {
         }
         if plan.op.is_atomic() {
             return Err(Failure::usage("--all is for messages of several sizes, and atomics have 8 bytes"));
-        }
-        if plan.device != Device::Loop {
-            return Err(Failure::usage(
-                "--all is for the loop: between two processes run one --size after the other",
-            ));
         }
         ALL.map(|exponent| Plan { size: 1 << exponent, ..plan.clone() }.checked()).collect()
     }

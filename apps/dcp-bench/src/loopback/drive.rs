@@ -15,11 +15,11 @@ use crate::failure::Failure;
 use crate::fairness::Fairness;
 use crate::hint;
 use crate::net::NetCounters;
-use crate::outcome::{Details, Interval, Outcome, Verification, overdue_note};
+use crate::outcome::{Details, Outcome, Verification, overdue_note};
 use crate::plan::{Plan, Threads};
 use crate::progress::Progress;
 use crate::stats::Latencies;
-use crate::traffic::{Client, Done, Next, Server, Tally};
+use crate::traffic::{Client, Done, Next, Sender, Server, Tally};
 
 /// Rounds between two looks at clock, signals and progress.
 const ROUNDS_PER_TICK: u32 = 64;
@@ -45,24 +45,26 @@ pub(super) fn run(
     };
     let (burden, notes) = carried.end();
     let end_ns = fabric.server.worker().now().ns();
-    let rates: Vec<f64> = fabric.clients.iter().flat_map(Client::rates).collect();
+    let mut rates: Vec<f64> = fabric.clients.iter().flat_map(Client::rates).collect();
+    rates.extend(fabric.server.sender().iter().flat_map(|sender| sender.rates()));
     let net = net_counters(&fabric.clients, &fabric.network, &fabric.server);
     fabric.notes.extend(network::finish_capture(&mut fabric.network, plan));
     driven.map_err(|failure| explained(failure, plan, net))?;
     let done = completed(&fabric.clients);
+    tally.hear_other(fabric.server.completed());
     let threads = u32::try_from(cores.len().max(1)).unwrap_or(u32::MAX);
     let mut outcome = Outcome { net, ..tally.outcome(plan, end_ns, done, threads) };
     let clock = *fabric.server.worker().clock();
     // A user who stops waits for the comparison of a small run, and not for that of a large one.
     let enough = || interrupted.load(Ordering::Relaxed) && clock.now_ns() >= end_ns + COMPARED_NS;
-    outcome.verification = verify(&mut fabric, done.messages, &enough)?;
+    let messages = done.messages + fabric.server.completed().messages;
+    outcome.verification = verify(&mut fabric, messages, &enough)?;
     outcome.interrupted |= interrupted.load(Ordering::Relaxed);
-    outcome.details = details(&fabric.clients, &rates, outcome.details.intervals);
-    outcome.details.burden = burden;
+    outcome.details = Details { burden, ..details(&fabric, &rates, outcome.details) };
     outcome.notes.extend(overdue_note(&outcome.details));
     outcome.notes.append(&mut fabric.notes);
     outcome.notes.extend(notes);
-    if done.messages > 0 && outcome.verification == Verification::NotChecked {
+    if messages > 0 && outcome.verification == Verification::NotChecked {
         outcome.notes.push("the data was not compared to its end".to_owned());
     }
     if plan.threads == Threads::Split && cores.len() < 2 {
@@ -71,16 +73,17 @@ pub(super) fn run(
     Ok(outcome)
 }
 
-/// What clients measured besides; rates are those at the end of the traffic.
-fn details(clients: &[Client<'_>], rates: &[f64], intervals: Vec<Interval>) -> Details {
+/// What senders measured besides; rates are those at the end of the traffic.
+fn details(fabric: &Fabric<'_>, rates: &[f64], so_far: Details) -> Details {
+    let (clients, server) = (&fabric.clients, fabric.server.sender());
     let mut all = Latencies::default();
     clients.iter().filter_map(Client::latencies).for_each(|latencies| all.add(latencies));
+    server.and_then(Sender::latencies).into_iter().for_each(|latencies| all.add(latencies));
     Details {
         latency: all.summary(),
         fairness: Fairness::of(rates),
-        overdue: clients.iter().map(Client::overdue).sum(),
-        intervals,
-        burden: None,
+        overdue: clients.iter().map(Client::overdue).sum::<u64>() + server.map_or(0, Sender::overdue),
+        ..so_far
     }
 }
 
@@ -108,9 +111,12 @@ fn verify(fabric: &mut Fabric<'_>, done: u64, enough: &impl Fn() -> bool) -> Res
         return Ok(Verification::NotChecked);
     }
     fabric.server.collect()?;
+    let sent = fabric.server.sender().map_or_else(Vec::new, Sender::counts);
     for (client, number) in fabric.clients.iter_mut().zip(1..) {
         let counts = client.counts();
+        client.collect()?;
         let received = fabric.server.check_counts(number, &counts, true);
+        let received = received.and(|| client.check_received(&sent));
         let verification =
             received.and(|| client.verify(enough)).and(|| fabric.server.verify_inbox(&counts, enough));
         if verification != Verification::Passed {
@@ -148,7 +154,7 @@ fn explained(failure: Failure, plan: &Plan, net: NetCounters) -> Failure {
 fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>, carried: &Carried) -> Result<(), Failure> {
     let Fabric { clients, network, server, .. } = fabric;
     let mut rounds = 0u32;
-    while !clients.iter().all(Client::is_done) {
+    while !(clients.iter().all(Client::is_done) && server.is_done()) {
         for client in clients.iter_mut() {
             client.poll()?;
         }
@@ -156,10 +162,15 @@ fn run_inline(fabric: &mut Fabric<'_>, tally: &mut Tally<'_>, carried: &Carried)
         poll_server(server, clients.len(), carried)?;
         rounds = rounds.wrapping_add(1);
         if rounds.is_multiple_of(ROUNDS_PER_TICK) {
-            match tally.tick(server.worker().now().ns(), completed(clients)) {
+            let now_ns = server.worker().now().ns();
+            tally.see_other(now_ns, server.completed());
+            match tally.tick(now_ns, completed(clients)) {
                 Next::GoOn => {}
-                Next::Finish => clients.iter_mut().for_each(Client::stop),
-                Next::Leave => return Ok(()),
+                Next::Finish => {
+                    clients.iter_mut().for_each(Client::stop);
+                    server.stop();
+                }
+                Next::Leave => break,
             }
         }
     }
@@ -186,13 +197,27 @@ struct Signals {
     leave: AtomicBool,
     /// Clients have ended: switch and server may go.
     ended: AtomicBool,
+    /// Whether the server still sends.
+    server_sends: AtomicBool,
+    clients: SharedDone,
+    server: SharedDone,
+}
+
+/// How much is done, as somebody said last.
+#[derive(Default)]
+struct SharedDone {
     messages: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Signals {
-    /// As the clients said last; the two may be of different rounds.
-    fn done(&self) -> Done {
+impl SharedDone {
+    fn set(&self, done: Done) {
+        self.messages.store(done.messages, Ordering::Relaxed);
+        self.bytes.store(done.bytes, Ordering::Relaxed);
+    }
+
+    /// The two may be of different rounds.
+    fn get(&self) -> Done {
         Done { messages: self.messages.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) }
     }
 }
@@ -218,6 +243,8 @@ fn run_split(
     let Fabric { clients, network, server, .. } = fabric;
     let clock = *server.worker().clock();
     let signals = &Signals::default();
+    signals.server_sends.store(!server.is_done(), Ordering::Relaxed);
+    let server = &mut *server;
     std::thread::scope(|scope| {
         let _ends = EndsRun(signals);
         let clients =
@@ -228,13 +255,15 @@ fn run_split(
                 Ok(())
             };
             let switch = spawn(scope, move || on_core(eal, second, signals, || until_ended(signals, poll)))?;
-            let poll = move || poll_server(server, 1, carried);
+            let mut rounds = 0;
+            let poll = move || serve(server, &mut rounds, signals, carried);
             let server = spawn(scope, move || on_core(eal, third, signals, || until_ended(signals, poll)))?;
             vec![switch, server]
         } else {
+            let mut rounds = 0;
             let poll = move || {
                 network.poll();
-                poll_server(server, 1, carried)
+                serve(server, &mut rounds, signals, carried)
             };
             vec![spawn(scope, move || on_core(eal, cores[1], signals, || until_ended(signals, poll)))?]
         };
@@ -245,6 +274,25 @@ fn run_split(
         }
         result
     })
+}
+
+/// A round of the server; now and then it says how far it is, and hears whether to stop.
+fn serve(
+    server: &mut Server<'_>,
+    rounds: &mut u32,
+    signals: &Signals,
+    carried: &Carried,
+) -> Result<(), Failure> {
+    poll_server(server, 1, carried)?;
+    *rounds = rounds.wrapping_add(1);
+    if rounds.is_multiple_of(ROUNDS_PER_TICK) && server.sender().is_some() {
+        signals.server.set(server.completed());
+        if signals.stop.load(Ordering::Relaxed) {
+            server.stop();
+        }
+        signals.server_sends.store(!server.is_done(), Ordering::Release);
+    }
+    Ok(())
 }
 
 /// A thread of the run, or why the system has none left.
@@ -266,7 +314,9 @@ fn watch(signals: &Signals, tally: &mut Tally<'_>, now_ns: impl Fn() -> u64) {
             reason = "a program's main thread, which has nothing else to do"
         )]
         std::thread::sleep(Duration::from_millis(2));
-        match tally.tick(now_ns(), signals.done()) {
+        let now_ns = now_ns();
+        tally.see_other(now_ns, signals.server.get());
+        match tally.tick(now_ns, signals.clients.get()) {
             Next::GoOn => {}
             Next::Finish => signals.stop.store(true, Ordering::Relaxed),
             Next::Leave => signals.leave.store(true, Ordering::Relaxed),
@@ -289,15 +339,13 @@ fn on_core(
 
 fn run_clients(clients: &mut [Client<'_>], signals: &Signals) -> Result<(), Failure> {
     let mut rounds = 0u32;
-    while !clients.iter().all(Client::is_done) {
+    while !clients.iter().all(Client::is_done) || signals.server_sends.load(Ordering::Acquire) {
         for client in clients.iter_mut() {
             client.poll()?;
         }
         rounds = rounds.wrapping_add(1);
         if rounds.is_multiple_of(ROUNDS_PER_TICK) {
-            let Done { messages, bytes } = completed(clients);
-            signals.messages.store(messages, Ordering::Relaxed);
-            signals.bytes.store(bytes, Ordering::Relaxed);
+            signals.clients.set(completed(clients));
             if signals.stop.load(Ordering::Relaxed) {
                 clients.iter_mut().for_each(Client::stop);
             }

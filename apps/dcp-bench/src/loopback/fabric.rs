@@ -12,8 +12,8 @@ use super::network;
 use crate::failure::Failure;
 use crate::plan::Plan;
 use crate::traffic::{
-    Client, Content, Cqs, Layout, Rally, RallyParts, Receiver, Role, Sender, SenderParts, Server, add_memory,
-    check_memory, qp_config,
+    Client, Content, Copies, Cqs, Duplex, DuplexParts, Extent, Layout, Memory, Rally, RallyParts, Receiver,
+    Role, Sender, SenderParts, Server, add_memory, check_memory, qp_config, queue_bytes,
 };
 
 /// Header and payload mbufs of one host.
@@ -85,7 +85,7 @@ impl<'a> Fabric<'a> {
         let topology = plan.network.topology(plan.hosts)?;
         let (host_ends, cables) = network::make_links(eal, &topology)?;
         let layout = Layout::new(plan);
-        check_memory(layout, 2 * u64::from(plan.clients()))?;
+        check_memory(memory_bytes(plan, layout))?;
         let mut hosts = Vec::with_capacity(host_ends.len());
         for (number, (queues, pools)) in host_ends.into_iter().zip(&pools.0).enumerate() {
             hosts.push(make_host(number, queues, pools, clock, plan)?);
@@ -99,20 +99,26 @@ impl<'a> Fabric<'a> {
             ));
         }
         let server = hosts.remove(0);
-        let (clients, server) = match (plan.is_rally(), hosts.pop_if(|_| plan.is_rally())) {
-            (true, Some(client)) => {
-                let (client, server) = rally(client, server, layout, plan, interrupted)?;
-                (vec![client], server)
-            }
-            _ => {
-                let mut served = Served { host: server, lanes: Vec::new() };
-                let connect = |host| connect_client(host, &mut served, layout, plan, interrupted);
-                let clients = hosts.into_iter().map(connect).collect::<Result<_, _>>()?;
-                (clients, Server::Receiver(served.receiver(plan)?))
-            }
+        let (clients, server) = if plan.is_duplex() {
+            let client = hosts.remove(0);
+            let (client, server) = duplex(client, server, layout, plan, interrupted)?;
+            (vec![client], server)
+        } else {
+            let mut served = Served { host: server, lanes: Vec::new() };
+            let connect = |host| connect_client(host, &mut served, layout, plan, interrupted);
+            let clients = hosts.into_iter().map(connect).collect::<Result<_, _>>()?;
+            (clients, Server::Receiver(served.receiver(plan)?))
         };
         Ok(Self { clients, network, server, notes })
     }
+}
+
+/// Bytes that messages and queue pairs of all hosts take.
+fn memory_bytes(plan: &Plan, layout: Layout) -> u64 {
+    let copies = if plan.inline_bytes > 0 { Copies::bytes(plan, layout) } else { 0 };
+    let (qps, sides) = (u64::from(plan.qps), 2 * plan.directions());
+    let client = queue_bytes(plan, layout, Role::Client, qps) + queue_bytes(plan, layout, Role::Server, qps);
+    u64::from(plan.clients()) * (layout.bytes() as u64 * sides + copies * plan.directions() + client)
 }
 
 fn make_host(
@@ -183,8 +189,9 @@ fn connect_client<'a>(
 ) -> Result<Client<'a>, Failure> {
     let server = &mut served.host;
     let content = Content::new(plan, layout, host.number);
-    let memory = add_memory(&mut host.worker, host.pd, layout, plan.op.client_access(), interrupted)?;
-    let target = add_memory(&mut server.worker, server.pd, layout, plan.op.server_access(), interrupted)?;
+    let extent = Extent::of(layout);
+    let memory = add_memory(&mut host.worker, host.pd, extent, plan.op.client_access(), interrupted)?;
+    let target = add_memory(&mut server.worker, server.pd, extent, plan.op.server_access(), interrupted)?;
     if !content.prepare_server(&target.region, &|| interrupted.load(Ordering::Relaxed)) {
         return Err(Failure::interrupted());
     }
@@ -197,6 +204,7 @@ fn connect_client<'a>(
         served.lanes.push((remote, (host.number, index as usize), content, target.keys.lkey));
         qps.push(local);
     }
+    let copies = Copies::new(plan, layout, &mut host.worker, host.pd, interrupted)?;
     let parts = SenderParts {
         worker: host.worker,
         cq: host.cqs.send,
@@ -206,12 +214,71 @@ fn connect_client<'a>(
         rkey: target.keys.rkey,
         server: Some(target.region),
         content,
+        copies,
     };
     Sender::new(parts, plan, interrupted).map(Client::Sender)
 }
 
-/// A client and the server of a ping-pong.
-fn rally<'a>(
+/// One of two hosts that both send, with its queue pairs.
+struct End {
+    host: Host,
+    role: Role,
+    qps: Vec<QpId>,
+    outbox: Memory,
+    inbox: Memory,
+    copies: Option<Copies>,
+}
+
+impl End {
+    fn new(
+        mut host: Host,
+        role: Role,
+        layout: Layout,
+        plan: &Plan,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let extent = Extent::of(layout);
+        let mut add = |access| add_memory(&mut host.worker, host.pd, extent, access, interrupted);
+        let (outbox, inbox) = (add(plan.op.client_access())?, add(plan.op.server_access())?);
+        let copies = Copies::new(plan, layout, &mut host.worker, host.pd, interrupted)?;
+        Ok(Self { host, role, qps: Vec::with_capacity(plan.qps as usize), outbox, inbox, copies })
+    }
+
+    fn config(&self, plan: &Plan, layout: Layout) -> QpConfig {
+        qp_config(plan, layout, self.host.pd, self.host.cqs, self.role)
+    }
+
+    /// A side of a ping-pong. `peer`: the other end's inbox.
+    fn rally<'a>(
+        self,
+        (number, peer): (u32, Memory),
+        layout: Layout,
+        plan: &Plan,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Rally<'a>, Failure> {
+        let Self { host: Host { worker, cqs, .. }, role, qps, outbox, inbox, copies } = self;
+        let (qp, rkey) = (qps[0], peer.keys.rkey);
+        let parts = RallyParts { worker, cqs, role, number, qp, outbox, inbox, rkey, copies };
+        Rally::new(parts, plan, layout, interrupted)
+    }
+
+    /// A side of a run in both directions.
+    fn duplex<'a>(
+        self,
+        (number, peer): (u32, Memory),
+        layout: Layout,
+        plan: &Plan,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Duplex<'a>, Failure> {
+        let Self { host: Host { worker, cqs, .. }, role, qps, outbox, inbox, copies } = self;
+        let (rkey, other) = (peer.keys.rkey, Some(peer.region));
+        let parts = DuplexParts { worker, cqs, role, number, qps, outbox, inbox, rkey, other, copies };
+        Duplex::new(parts, plan, layout, interrupted)
+    }
+}
+
+/// A client and a server that both send: in turns, or at once.
+fn duplex<'a>(
     client: Host,
     server: Host,
     layout: Layout,
@@ -219,31 +286,25 @@ fn rally<'a>(
     interrupted: &'a AtomicBool,
 ) -> Result<(Client<'a>, Server<'a>), Failure> {
     let number = client.number;
-    let mut hosts = [client, server];
-    let mut memories = Vec::with_capacity(2);
-    for host in &mut hosts {
-        let mut add = |access| add_memory(&mut host.worker, host.pd, layout, access, interrupted);
-        memories.push((add(plan.op.client_access())?, add(plan.op.server_access())?));
+    let mut client = End::new(client, Role::Client, layout, plan, interrupted)?;
+    let mut server = End::new(server, Role::Server, layout, plan, interrupted)?;
+    let (ours, theirs) = (client.config(plan, layout), server.config(plan, layout));
+    for index in 0..plan.qps {
+        let pkey = connection_key(plan.seed, number, index);
+        let (local, remote) = join((&mut client.host, ours), (&mut server.host, theirs), pkey)?;
+        client.qps.push(local);
+        server.qps.push(remote);
     }
-    let [mut client, mut server] = hosts;
-    let config = |host: &Host, role| qp_config(plan, layout, host.pd, host.cqs, role);
-    let (ours, theirs) = (config(&client, Role::Client), config(&server, Role::Server));
-    let pkey = connection_key(plan.seed, number, 0);
-    let qps = join((&mut client, ours), (&mut server, theirs), pkey)?;
-    let [(ping, pong_to), (pong, ping_to)] = <[_; 2]>::try_from(memories).expect("one for each host");
-    let (client_rkey, server_rkey) = (ping_to.keys.rkey, pong_to.keys.rkey);
-    let side = |host: Host, role, qp, outbox, inbox, rkey| {
-        let Host { worker, cqs, .. } = host;
-        Rally::new(
-            RallyParts { worker, cqs, role, number, qp, outbox, inbox, rkey },
-            plan,
-            layout,
-            interrupted,
-        )
-    };
-    let client = side(client, Role::Client, qps.0, ping, pong_to, client_rkey)?;
-    let server = side(server, Role::Server, qps.1, pong, ping_to, server_rkey)?;
-    Ok((Client::Rally(client), Server::Rally(server)))
+    let (of_client, of_server) = ((number, server.inbox.share()), (number, client.inbox.share()));
+    if plan.is_rally() {
+        let client = client.rally(of_client, layout, plan, interrupted)?;
+        return Ok((
+            Client::Rally(client),
+            Server::Rally(server.rally(of_server, layout, plan, interrupted)?),
+        ));
+    }
+    let client = client.duplex(of_client, layout, plan, interrupted)?;
+    Ok((Client::Duplex(client), Server::Duplex(server.duplex(of_server, layout, plan, interrupted)?)))
 }
 
 /// A connected queue pair at each of two hosts.

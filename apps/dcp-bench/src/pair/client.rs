@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dcp::Worker;
-use dcp::connect::{Agreement, Control, Patience, random_key};
-use dcp::core::Status;
+use dcp::connect::{Control, Patience, random_key};
 use dcp::wire::RegionKey;
 
 use super::host::Host;
@@ -13,11 +12,10 @@ use super::options::Extras;
 use super::reach::reach;
 use super::session::Session;
 use super::words::{Compare, Verdict, Word, told};
-use super::{SETUP_S, failure};
+use super::{Joined, Round, SETUP_S, drive, explained, failure};
 use crate::device::Stage;
 use crate::failure::Failure;
 use crate::fairness::Fairness;
-use crate::hint;
 use crate::net::NetCounters;
 use crate::outcome::{Details, Outcome, Verification, overdue_note};
 use crate::plan::{Link, Plan};
@@ -34,65 +32,53 @@ const GRACE_NS: u64 = 200_000_000;
 const COMPARED_NS: u64 = 60_000_000_000;
 const COMPARED_STOPPED_NS: u64 = 800_000_000;
 
-pub(super) fn run(plan: &Plan, link: &Link, host: &str, stage: &mut Stage<'_>) -> Result<Outcome, Failure> {
-    let (mut own, mut worker) = Host::open(plan, link, stage.interrupted)?;
-    let mut go_on = || {
-        worker.poll();
-        !stage.interrupted.load(Ordering::Relaxed)
-    };
+/// Finds the server, and agrees with it.
+pub(super) fn join(
+    plans: &[Plan],
+    link: &Link,
+    host: &str,
+    stage: &mut Stage<'_>,
+) -> Result<Joined, Failure> {
+    let (own, mut worker) = Host::open(plans, link, stage.interrupted)?;
     (stage.note)(&format!("looking for a server at {host}, port {}", link.port));
+    let mut go_on = || drive(&mut worker, stage.interrupted);
     let stream = reach(host, link.port, &own.clock, &mut go_on)?;
-    let extras = Extras::new(&own.plan, own.qpns(&worker));
+    let extras = Extras::new(&own.plan, plans.len() > 1, own.qpns(&worker));
     let offer = own.offer(&worker, extras.json());
     let pkey = random_key().map_err(|error| Failure::environment(error.to_string()))?;
+    let mut go_on = || drive(&mut worker, stage.interrupted);
     let timeout = Duration::from_secs(SETUP_S);
-    let mut go_on = || {
-        worker.poll();
-        !stage.interrupted.load(Ordering::Relaxed)
-    };
     let mut patience = Patience { clock: &own.clock, timeout, idle: &mut go_on };
     let (control, agreement) =
         Control::over(stream, &offer, pkey, &mut patience).map_err(|error| failure(&error, "server"))?;
-    let mut session = Session::new(control, own.clock, "server");
+    let session = Session::new(control, own.clock, "server");
     let theirs = Extras::read(&agreement.peer.app).map_err(Failure::usage)?;
-    own.plan.mtu = agreement.mtu;
-    own.connect(&mut worker, &agreement, &theirs, stage.interrupted)
-        .inspect_err(|failure| session.tell_failure(failure))?;
-    let mut go_on = || {
-        worker.poll();
-        !stage.interrupted.load(Ordering::Relaxed)
-    };
-    session.ready(timeout, &mut go_on)?;
-    own.start(&mut worker)?;
-    (stage.banner)(&own.plan)?;
-    transfer(own, worker, session, &agreement, stage)
+    Ok(Joined { session, agreement, theirs, worker, own })
 }
 
-fn transfer(
-    own: Host,
+/// Carries out a run.
+pub(super) fn run(
+    mut round: Round<'_>,
     worker: Worker,
-    session: Session,
-    agreement: &Agreement,
     stage: &mut Stage<'_>,
-) -> Result<Outcome, Failure> {
-    let Some(mr) = agreement.peer.mrs.first() else {
-        return Err(Failure::environment("the server offers no memory"));
-    };
-    let interrupted = stage.interrupted;
-    let client = make_client(&own, worker, mr.rkey, interrupted)?;
-    // What is left of it goes last.
-    let Host { plan, clock, .. } = own;
-    let tally = Tally::new(&plan, interrupted, stage.progress, clock.now_ns());
+) -> Result<(Outcome, Worker), Failure> {
+    let (rkey, interrupted) = (round.rkey()?, stage.interrupted);
+    let before = NetCounters::of_one_side(&worker);
+    let mut client = make_client(round.own, worker, rkey, interrupted)?;
+    round.begin(client.worker_mut(), stage)?;
+    let Round { own, session, .. } = round;
+    let plan = &own.plan;
+    let tally = Tally::new(plan, interrupted, stage.progress, own.clock.now_ns());
     let mut run = Run { client, session, interrupted, checking: None, mismatch: None, stopped_ns: None };
-    match run.drive(tally, &plan) {
-        Ok(outcome) => {
-            run.session.close();
-            Ok(outcome)
+    match run.drive(tally, plan) {
+        Ok(mut outcome) => {
+            outcome.net = NetCounters::of_one_side(run.client.worker()).since(&before);
+            Ok((outcome, run.client.into_worker()))
         }
         Err(failure) => {
             run.session.tell_failure(&failure);
-            let failure = failure.with_net(NetCounters::of_one_side(run.client.worker()));
-            Err(explained(failure, &plan))
+            let net = NetCounters::of_one_side(run.client.worker()).since(&before);
+            Err(explained(failure.with_net(net), plan))
         }
     }
 }
@@ -118,20 +104,15 @@ fn make_client<'a>(
         rkey,
         server: None,
         content: Content::new(plan, layout, CLIENT),
+        copies: own.copies(),
     };
     Sender::new(parts, plan, interrupted).map(Client::Sender)
-}
-
-/// A failure with its likely cause, where that is not known yet.
-fn explained(failure: Failure, plan: &Plan) -> Failure {
-    let exceeded = failure.status.is_some_and(|status| status.number == Status::RetryExceeded as u32);
-    if exceeded { failure.or_hint(|| hint::of_silence(plan)) } else { failure }
 }
 
 /// A run under way.
 struct Run<'a> {
     client: Client<'a>,
-    session: Session,
+    session: &'a mut Session,
     interrupted: &'a AtomicBool,
     /// What the server compares while the run goes on.
     checking: Option<Vec<Count>>,
@@ -166,7 +147,6 @@ impl Run<'_> {
         if completed.messages > 0 && verification == Verification::NotChecked {
             outcome.notes.push("the data was not compared to its end".to_owned());
         }
-        outcome.net = NetCounters::of_one_side(self.client.worker());
         outcome.verification = verification;
         outcome.details = Details { latency, fairness, overdue, ..outcome.details };
         outcome.notes.extend(overdue_note(&outcome.details));

@@ -7,7 +7,7 @@ use crate::plan::{Length, Mode, Plan};
 use crate::sizes::SizeDist;
 
 /// Version of what the two say to each other.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What the programs add to an offer.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
@@ -22,9 +22,10 @@ pub(super) struct Extras {
 }
 
 impl Extras {
-    pub(super) fn new(plan: &Plan, qpns: Vec<u32>) -> Self {
+    /// `several`: whether the plan is the first of --all.
+    pub(super) fn new(plan: &Plan, several: bool, qpns: Vec<u32>) -> Self {
         let mtu = plan.mtu_asked.then_some(plan.mtu);
-        Self { bench: VERSION, options: options(plan), mtu, qpns }
+        Self { bench: VERSION, options: options(plan, several), mtu, qpns }
     }
 
     /// From an offer of another process.
@@ -78,7 +79,7 @@ impl Extras {
 }
 
 /// Both sides must lay out their memory alike, and know when the run is over.
-fn options(plan: &Plan) -> Vec<(String, Value)> {
+fn options(plan: &Plan, several: bool) -> Vec<(String, Value)> {
     let (iterations, seconds) = match plan.length {
         Length::Iterations(count) => (json!(count.get()), Value::Null),
         Length::Duration(duration) => (Value::Null, json!(duration.as_secs_f64())),
@@ -86,6 +87,8 @@ fn options(plan: &Plan) -> Vec<(String, Value)> {
     let mut options = vec![
         ("the operation", json!(plan.op.name())),
         ("--lat", json!(plan.mode == Mode::Latency)),
+        ("--bidirectional", json!(plan.bidirectional)),
+        ("--all", json!(several)),
         ("--size", json!(plan.size)),
         ("--size-dist", json!(plan.load.size_dist.map(SizeDist::name))),
         ("--duration", seconds),
@@ -126,8 +129,8 @@ mod tests {
     use crate::op::Op;
 
     fn refusal(server: &Plan, client: &Plan, mtu: u32) -> String {
-        let client = Extras::read(&Extras::new(client, vec![1]).json()).unwrap();
-        Extras::new(server, vec![1]).check(&client, mtu).err().unwrap_or_default()
+        let client = Extras::read(&Extras::new(client, false, vec![1]).json()).unwrap();
+        Extras::new(server, false, vec![1]).check(&client, mtu).err().unwrap_or_default()
     }
 
     #[test]
@@ -140,6 +143,10 @@ mod tests {
                 "the operation is send at the client and write at the server",
             ),
             (Plan { mode: Mode::Latency, ..base.clone() }, "--lat is on at the client and off at the server"),
+            (
+                Plan { bidirectional: true, ..base.clone() },
+                "--bidirectional is on at the client and off at the server",
+            ),
             (Plan { size: 1, ..base.clone() }, "--size is 1 at the client and 65536 at the server"),
             (Plan { length: n, ..base.clone() }, "--iters is 7 at the client and 5000 at the server"),
             (
@@ -162,6 +169,14 @@ mod tests {
     }
 
     #[test]
+    fn all_sizes_of_one_side_are_refused() {
+        let plan = Plan::default();
+        let client = Extras::new(&Plan { size: 2, ..plan.clone() }, true, vec![1]);
+        let refused = Extras::new(&plan, false, vec![1]).check(&client, 4096).unwrap_err();
+        assert!(refused.starts_with("--all is on at the client and off at the server"), "{refused}");
+    }
+
+    #[test]
     fn mtu_that_was_asked_for_must_be_what_both_carry() {
         let (any, asked) = (Plan::default(), Plan { mtu: 4096, mtu_asked: true, ..Plan::default() });
         assert!(
@@ -178,8 +193,8 @@ mod tests {
         for app in [Value::Null, json!({}), json!({"bench": "x"})] {
             assert!(Extras::read(&app).unwrap_err().contains("no dcp-bench"));
         }
-        let mut newer = Extras::new(&Plan::default(), vec![1]);
-        newer.bench = 2;
-        assert!(Extras::read(&newer.json()).unwrap_err().contains("version 2 meets version 1"));
+        let mut newer = Extras::new(&Plan::default(), false, vec![1]);
+        newer.bench = 3;
+        assert!(Extras::read(&newer.json()).unwrap_err().contains("version 3 meets version 2"));
     }
 }

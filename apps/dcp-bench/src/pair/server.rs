@@ -14,7 +14,7 @@ use super::host::Host;
 use super::options::Extras;
 use super::session::Session;
 use super::words::{Compare, Told, Verdict, Word};
-use super::{SETUP_S, failure};
+use super::{Joined, Round, SETUP_S, failure};
 use crate::burden::Carried;
 use crate::device::Stage;
 use crate::failure::Failure;
@@ -40,65 +40,71 @@ const COMPARED_NS: u64 = 60_000_000_000;
 const WAITING: &str = "\n************************************\n* Waiting for client to connect... *\n\
                        ************************************\n";
 
-pub(super) fn run(plan: &Plan, link: &Link, stage: &mut Stage<'_>) -> Result<Outcome, Failure> {
+/// Waits for a client that fits, and agrees with it.
+pub(super) fn join(plans: &[Plan], link: &Link, stage: &mut Stage<'_>) -> Result<Joined, Failure> {
     let listener = listen(link.port)?;
-    let (mut own, mut worker) = Host::open(plan, link, stage.interrupted)?;
+    let (own, mut worker) = Host::open(plans, link, stage.interrupted)?;
+    (stage.line)(WAITING)?;
+    let ours = Extras::new(&own.plan, plans.len() > 1, own.qpns(&worker));
+    let (control, agreement, theirs) = wait_for_client(&listener, &own, &ours, &mut worker, stage)?;
+    let session = Session::new(control, own.clock, "client");
+    Ok(Joined { session, agreement, theirs, worker, own })
+}
+
+/// Serves a run.
+pub(super) fn run(
+    mut round: Round<'_>,
+    worker: Worker,
+    stage: &mut Stage<'_>,
+) -> Result<(Outcome, Worker), Failure> {
+    let (own, interrupted) = (round.own, stage.interrupted);
+    let before = NetCounters::of_one_side(&worker);
     let content = Content::new(&own.plan, own.layout, CLIENT);
-    if !content.prepare_server(&own.memory.region, &|| stage.interrupted.load(Ordering::Relaxed)) {
+    if !content.prepare_server(&own.memory.region, &|| interrupted.load(Ordering::Relaxed)) {
         return Err(Failure::interrupted());
     }
-    (stage.line)(WAITING)?;
-    let (control, agreement, theirs) = wait_for_client(&listener, &own, &mut worker, stage)?;
-    drop(listener);
-    own.plan.mtu = agreement.mtu;
-    let mut session = Session::new(control, own.clock, "client");
-    own.connect(&mut worker, &agreement, &theirs, stage.interrupted)
-        .inspect_err(|failure| session.tell_failure(failure))?;
-    let mut server = make_server(&own, worker, content, &agreement, stage.interrupted)?;
-    let carried = Carried::start(plan.burden, own.plan.cores.last().copied())
-        .inspect_err(|failure| session.tell_failure(failure))?;
-    let mut go_on = || {
-        server.worker_mut().poll();
-        !stage.interrupted.load(Ordering::Relaxed)
-    };
-    session.ready(Duration::from_secs(SETUP_S), &mut go_on)?;
-    own.start(server.worker_mut())?;
-    (stage.banner)(&own.plan)?;
-    let checked = vec![0; own.qps.len()];
+    let mut server = make_server(&round, worker, content, interrupted)?;
+    let carried = Carried::start(own.plan.burden, own.plan.cores.last().copied())
+        .inspect_err(|failure| round.session.tell_failure(failure))?;
+    round.begin(server.worker_mut(), stage)?;
+    let active = Active { packets: packets(server.worker()), ..Active::default() };
     let mut serving = Serving {
         server,
-        session,
+        session: round.session,
         content,
         region: &own.memory.region,
         plan: &own.plan,
-        interrupted: stage.interrupted,
+        interrupted,
         told: Told::default(),
-        checked,
+        checked: vec![0; own.qps.len()],
         completed: Done::default(),
-        active: Active::default(),
+        active,
         stop_said_ns: None,
         carried: Some(carried),
     };
-    let served = serving.drive(stage.progress);
-    served.map_err(|failure| {
-        serving.session.tell_failure(&failure);
-        failure.with_net(NetCounters::of_one_side(serving.server.worker()))
-    })
+    match serving.drive(stage.progress) {
+        Ok(mut outcome) => {
+            outcome.net = NetCounters::of_one_side(serving.server.worker()).since(&before);
+            Ok((outcome, serving.server.into_worker()))
+        }
+        Err(failure) => {
+            serving.session.tell_failure(&failure);
+            let net = NetCounters::of_one_side(serving.server.worker()).since(&before);
+            Err(failure.with_net(net))
+        }
+    }
 }
 
 /// The side that serves, with its receives posted.
 fn make_server<'a>(
-    own: &Host,
+    round: &Round<'_>,
     worker: Worker,
     content: Content,
-    agreement: &Agreement,
     interrupted: &'a AtomicBool,
 ) -> Result<Server<'a>, Failure> {
+    let own = round.own;
     if own.plan.is_rally() {
-        let Some(mr) = agreement.peer.mrs.first() else {
-            return Err(Failure::environment("the client offers no memory"));
-        };
-        let parts = own.rally_parts(worker, Role::Server, mr.rkey);
+        let parts = own.rally_parts(worker, Role::Server, round.rkey()?);
         return Rally::new(parts, &own.plan, own.layout, interrupted).map(Server::Rally);
     }
     let mut receiver = Receiver::new(worker, own.cqs.recv, &own.plan);
@@ -127,10 +133,10 @@ fn listen_hint(error: &ConnectError) -> &'static str {
 fn wait_for_client(
     listener: &Listener,
     own: &Host,
+    ours: &Extras,
     worker: &mut Worker,
     stage: &Stage<'_>,
 ) -> Result<(Control, Agreement, Extras), Failure> {
-    let ours = Extras::new(&own.plan, own.qpns(worker));
     let offer = own.offer(worker, ours.json());
     let mut idle = || {
         worker.poll();
@@ -177,10 +183,16 @@ struct Active {
     packets: u64,
 }
 
+#[inline]
+fn packets(worker: &Worker) -> u64 {
+    let counters = worker.endpoint().counters();
+    counters.data_received + counters.data_packets
+}
+
 /// A run under way.
 struct Serving<'a> {
     server: Server<'a>,
-    session: Session,
+    session: &'a mut Session,
     content: Content,
     region: &'a Region,
     plan: &'a Plan,
@@ -237,7 +249,6 @@ impl Serving<'_> {
         }
         outcome.details.burden = burden;
         outcome.notes.extend(notes);
-        outcome.net = NetCounters::of_one_side(self.server.worker());
         outcome.verification = if done.messages == 0 { Verification::NotChecked } else { verification };
         outcome.interrupted |= self.interrupted.load(Ordering::Relaxed);
         Ok(outcome)
@@ -245,8 +256,7 @@ impl Serving<'_> {
 
     #[inline]
     fn note_activity(&mut self) {
-        let counters = self.server.worker().endpoint().counters();
-        let packets = counters.data_received + counters.data_packets;
+        let packets = packets(self.server.worker());
         if packets != self.active.packets {
             let now_ns = self.server.worker().now().ns();
             self.active =

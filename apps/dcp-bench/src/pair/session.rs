@@ -32,6 +32,30 @@ impl Session {
         self.control.ready(&mut patience).map_err(|error| super::failure(&error, self.other))
     }
 
+    /// The same before each run but the first.
+    pub(super) fn ready_again(
+        &mut self,
+        timeout: Duration,
+        idle: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        self.say(&Word::Ready, &mut || {
+            idle();
+        })?;
+        let limit_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let mut stopped = false;
+        let mut go_on = |waited_ns| {
+            stopped = !idle();
+            !stopped && waited_ns < limit_ns
+        };
+        let other = self.other;
+        match self.wait(&mut go_on)? {
+            Some(Word::Ready) => Ok(()),
+            Some(_) => Err(nonsense(other)),
+            None if stopped => Err(Failure::interrupted()),
+            None => Err(Failure::environment(format!("the {other} was not ready for the next run in time"))),
+        }
+    }
+
     /// Says something. `idle` drives the worker meanwhile.
     pub(super) fn say(&mut self, word: &Word, idle: &mut dyn FnMut()) -> Result<(), Failure> {
         // Numbers and strings: nothing that could fail.
@@ -88,6 +112,11 @@ impl Session {
             }
             dcp::dpdk::clock::pause(LOOK);
         }
+    }
+
+    /// Who is on the other side.
+    pub(super) const fn other(&self) -> &'static str {
+        self.other
     }
 
     /// A word that does not belong where it came.

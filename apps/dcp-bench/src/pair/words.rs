@@ -12,19 +12,36 @@ const COUNTS: usize = 1024;
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Word {
-    /// From the client: messages posted and completed on its next queue pairs.
+    /// From who sends: messages posted and completed on its next queue pairs.
     Counts(Vec<(u64, u64)>),
-    /// From the client: that was the last of them; compare what has completed.
+    /// From who sends: that was the last of them; compare what has completed.
     Compare(Compare),
-    /// What was found. Comes from the server, and at the end from the client too, for both.
+    /// What was found. Comes from who receives, and at the end from both, for both.
     Verdict(Verdict),
-    /// From the server: end the run.
+    /// From who does not decide when it ends, or from either when both send: end the run.
     Stop,
+    /// Where both send: messages and bytes completed so far.
+    Progress(u64, u64),
+    /// Where both send: all of this side's messages have completed.
+    Ended(Ended),
+    /// The next run can begin.
+    Ready,
     /// The run has failed over there.
     Failed(String),
 }
 
-/// Why the client wants a comparison.
+/// What one of two that send did.
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, Debug)]
+pub(super) struct Ended {
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+    /// From its begin to its end, in nanoseconds.
+    pub(super) elapsed_ns: u64,
+    /// Its fastest stretch, in bytes per second.
+    pub(super) peak: f64,
+}
+
+/// Why a comparison is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Compare {

@@ -311,11 +311,15 @@ impl Content {
     }
 
     fn failed(&self, flow: usize, what: &str) -> Verification {
-        let whose = match self.number {
-            SERVER => "the server's answers".to_owned(),
-            number => format!("client {number}"),
-        };
-        Verification::Failed(format!("{whose}, queue pair {flow}, {what}"))
+        Verification::Failed(format!("{}, queue pair {flow}, {what}", name(self.number)))
+    }
+}
+
+/// Who sends, for people.
+pub(super) fn name(number: u32) -> String {
+    match number {
+        SERVER => "the server".to_owned(),
+        number => format!("client {number}"),
     }
 }
 

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
 use dcp::core::{Access, CqId, Endpoint, MrAttr, MrKeys, PdId, QpConfig};
-use dcp::dpdk::Region;
 use dcp::dpdk::memory::{MemInfo, available_bytes};
+use dcp::dpdk::{HugePreference, Region};
 use dcp::wire::Msn;
 
 use super::layout::Layout;
+use super::sender::BLANK;
 use crate::failure::Failure;
 use crate::plan::Plan;
 
@@ -18,6 +19,10 @@ pub(crate) const REGION_VA: u64 = 0x1000_0000_0000;
 const WINDOW_MAX: u32 = 1 << 15;
 /// Bytes cleared between two looks at the wish to stop.
 const PART: usize = 4 << 20;
+/// Bytes of a queue pair, and of each entry of its queues with its completion.
+const QP_BYTES: u64 = 4 << 10;
+const SEND_BYTES: u64 = 192;
+const RECEIVE_BYTES: u64 = 128;
 const SMALLER: &str = "use a smaller --size, fewer --qp or fewer --hosts";
 
 /// Registered memory.
@@ -34,44 +39,77 @@ impl Memory {
     }
 }
 
-/// Refuses buffers that the machine cannot hold, before the kernel's memory killer does. `copies`: as many of the layout.
-pub(crate) fn check_memory(layout: Layout, copies: u64) -> Result<(), Failure> {
-    let needed = (layout.bytes() as u64).saturating_mul(copies);
+/// A range of memory that is to be there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    /// Address that peers and work requests know it by.
+    pub(crate) va: u64,
+    pub(crate) bytes: usize,
+    /// Which pages it wants.
+    pub(crate) huge: HugePreference,
+}
+
+impl Extent {
+    /// What the messages of a layout take.
+    pub(crate) fn of(layout: Layout) -> Self {
+        Self { va: REGION_VA, bytes: layout.bytes(), huge: layout.huge }
+    }
+}
+
+/// Refuses a run that the machine cannot hold, before the kernel's memory killer does. `needed`: bytes.
+pub(crate) fn check_memory(needed: u64) -> Result<(), Failure> {
     let available = available_bytes().saturating_add(MemInfo::read().huge_free_bytes());
     if needed <= available {
         return Ok(());
     }
     let message = format!(
-        "{} MiB of memory are needed for messages and {} are available",
+        "{} MiB of memory are needed for messages and queue pairs, and {} are available",
         needed >> 20,
         available >> 20
     );
     Err(Failure::environment(message).with_hint(SMALLER))
 }
 
-/// Memory for a layout, cleared and registered.
+/// Bytes that one side takes for its queue pairs and their completions, a little more than was seen.
+pub(crate) fn queue_bytes(plan: &Plan, layout: Layout, role: Role, qps: u64) -> u64 {
+    let sends = if role.sends(plan) { layout.depth } else { 1 };
+    let receives = if role.receives(plan) { u64::from(plan.rx_depth) } else { 1 };
+    qps * (QP_BYTES + sends * SEND_BYTES + receives * RECEIVE_BYTES)
+}
+
+/// Memory, cleared and registered.
 pub(crate) fn add_memory(
     worker: &mut Worker,
     pd: PdId,
-    layout: Layout,
+    extent: Extent,
     access: Access,
     interrupted: &AtomicBool,
 ) -> Result<Memory, Failure> {
-    let region = Region::alloc(layout.bytes(), layout.huge)
+    let Extent { va, bytes, huge } = extent;
+    let region = Region::alloc(bytes, huge)
         .map_err(|error| Failure::environment(error.to_string()).with_hint(SMALLER))?;
     // Pages appear now, not in the middle of the run.
-    for at in (0..layout.bytes()).step_by(PART) {
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(Failure::interrupted());
-        }
-        let len = PART.min(layout.bytes() - at);
-        region.fill(at as u64, len, 0).map_err(|error| Failure::environment(error.to_string()))?;
-    }
+    clear(&region, bytes, interrupted)?;
     let id = worker.add_region(region.clone());
-    let attr = MrAttr { pd, region: id, offset: 0, va: REGION_VA, len: layout.bytes() as u64, access };
+    let attr = MrAttr { pd, region: id, offset: 0, va, len: bytes as u64, access };
     let keys =
         worker.endpoint_mut().register(attr).map_err(|error| Failure::environment(error.to_string()))?;
     Ok(Memory { region, keys })
+}
+
+/// Fills the first bytes of a region with zeros.
+///
+/// # Errors
+/// The user stopped it.
+pub(crate) fn clear(region: &Region, bytes: usize, interrupted: &AtomicBool) -> Result<(), Failure> {
+    for at in (0..bytes).step_by(PART) {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Failure::interrupted());
+        }
+        let len = PART.min(bytes - at);
+        region.fill(at as u64, len, 0).map_err(|error| Failure::environment(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// Who begins.
@@ -122,6 +160,16 @@ impl Cqs {
             send: create(role.sends(plan), plan.tx_depth, "--tx-depth")?,
             recv: create(role.receives(plan), plan.rx_depth, "--rx-depth")?,
         })
+    }
+}
+
+impl Cqs {
+    /// Forgets completions that nobody took.
+    pub(crate) fn drain(&self, endpoint: &mut Endpoint) {
+        let mut batch = [BLANK; 64];
+        for cq in [self.send, self.recv] {
+            while endpoint.poll_completions(cq, &mut batch) > 0 {}
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use dcp::core::{PostError, QpId, Remote, SendRequest, Sge, Status};
 use dcp::wire::RegionKey;
 
 use super::content::{Content, Count, SERVER};
+use super::copies::Copies;
 use super::layout::Layout;
 use super::memory::{Cqs, Memory, REGION_VA, Role};
 use super::receiver::Receives;
@@ -36,6 +37,8 @@ pub(crate) struct RallyParts {
     pub(crate) inbox: Memory,
     /// Key of the other side's inbox.
     pub(crate) rkey: RegionKey,
+    /// Copies of messages that are posted inline.
+    pub(crate) copies: Option<Copies>,
 }
 
 /// One side of a ping-pong.
@@ -48,6 +51,7 @@ pub(crate) struct Rally<'a> {
     outbox: Memory,
     inbox: Memory,
     rkey: RegionKey,
+    copies: Option<Copies>,
     outgoing: Content,
     incoming: Content,
     /// Number of this side.
@@ -80,7 +84,7 @@ impl<'a> Rally<'a> {
         layout: Layout,
         interrupted: &'a AtomicBool,
     ) -> Result<Self, Failure> {
-        let RallyParts { mut worker, cqs, role, number, qp, outbox, inbox, rkey } = parts;
+        let RallyParts { mut worker, cqs, role, number, qp, outbox, inbox, rkey, copies } = parts;
         let by_last_byte = plan.trigger() == Some(Trigger::LastByte);
         let content = |number| {
             let mut content = Content::new(plan, layout, number);
@@ -112,6 +116,7 @@ impl<'a> Rally<'a> {
             outbox,
             inbox,
             rkey,
+            copies,
             outgoing,
             incoming,
             own,
@@ -212,7 +217,12 @@ impl<'a> Rally<'a> {
         }
         let va = REGION_VA + outgoing.layout.offset(0, number);
         let op = outgoing.op.request(Remote { va, rkey: self.rkey }, number, || (0, 0));
-        let sges = [Sge { va, len: outgoing.layout.len(), lkey: self.outbox.keys.lkey }];
+        let sge = Sge { va, len: outgoing.layout.len(), lkey: self.outbox.keys.lkey };
+        let copies = self.copies.as_mut().filter(|copies| copies.takes(sge.len));
+        let copy = |copies: &mut Copies| {
+            copies.take(&self.outbox.region, outgoing.layout.offset(0, number), 0, number, sge.len)
+        };
+        let sges = [copies.map_or(sge, copy)];
         let request = SendRequest::new(number, op, &sges);
         self.posted_ns = self.worker.clock().now_ns();
         match self.worker.endpoint_mut().post_send(self.qp, &request) {

@@ -4,7 +4,7 @@ use dcp::Worker;
 use dcp::core::{Completion, CqId, Endpoint, QpId, RecvRequest, Sge, Status};
 use dcp::wire::RegionKey;
 
-use super::content::{Content, Count};
+use super::content::{Content, Count, name};
 use super::memory::REGION_VA;
 use super::sender::BLANK;
 use super::tally::Done;
@@ -20,9 +20,9 @@ const COMPLETIONS: usize = 64;
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     content: Content,
-    /// Number of the client.
+    /// Number of the client, or of the server where that sends too.
     client: u32,
-    /// The queue pair's number among the client's.
+    /// The queue pair's number among the sender's.
     flow: usize,
     lkey: RegionKey,
     posted: u64,
@@ -94,7 +94,7 @@ impl Receives {
     fn complete(&mut self, endpoint: &mut Endpoint, completion: &Completion) -> Result<(), Failure> {
         let lane = &mut self.lanes[completion.qp.index()];
         let number = lane.received;
-        let whose = format_args!("message {number} on queue pair {} of client {}", lane.flow, lane.client);
+        let whose = format_args!("message {number} on queue pair {} of {}", lane.flow, name(lane.client));
         if completion.status != Status::Success {
             let status = completion.status;
             return Err(Failure::transfer(format!("the receive for {whose} failed"))
@@ -139,7 +139,8 @@ impl Receives {
         match self.lanes.iter().filter(|lane| lane.client == client).find(|lane| !fits(lane)) {
             None => Verification::Passed,
             Some(Lane { flow, received, .. }) => Verification::Failed(format!(
-                "client {client}, queue pair {flow}: the server received {received} messages of {} that completed",
+                "{}, queue pair {flow}: {received} messages were received of {} that completed",
+                name(client),
                 counts[*flow].completed
             )),
         }

@@ -9,6 +9,7 @@ use dcp::dpdk::Region;
 use dcp::wire::RegionKey;
 
 use super::content::{Content, Count, SERVER};
+use super::copies::Copies;
 use super::memory::{Memory, REGION_VA};
 use super::schedule::Schedule;
 use super::tally::Done;
@@ -62,6 +63,8 @@ pub(crate) struct SenderParts {
     /// The server's memory, if it is in this process.
     pub(crate) server: Option<Region>,
     pub(crate) content: Content,
+    /// Copies of messages that are posted inline.
+    pub(crate) copies: Option<Copies>,
 }
 
 /// Latencies, and when each message under way was begun.
@@ -92,6 +95,7 @@ pub(crate) struct Sender<'a> {
     rkey: RegionKey,
     server: Option<Region>,
     content: Content,
+    copies: Option<Copies>,
     /// Messages per queue pair; `u64::MAX` while time limits the run.
     limit: u64,
     /// No more messages than needed to end.
@@ -117,7 +121,7 @@ impl<'a> Sender<'a> {
     /// # Errors
     /// The user stopped it.
     pub(crate) fn new(parts: SenderParts, plan: &Plan, interrupted: &'a AtomicBool) -> Result<Self, Failure> {
-        let SenderParts { worker, cq, number, qps, memory, rkey, server, content } = parts;
+        let SenderParts { worker, cq, number, qps, memory, rkey, server, content, copies } = parts;
         let blank =
             |qp| Flow { qp, posted: 0, completed: 0, free: 0, settled: true, bytes: 0, ended_ns: None };
         let flows: Vec<_> = qps.into_iter().map(blank).collect();
@@ -137,6 +141,7 @@ impl<'a> Sender<'a> {
             rkey,
             server,
             content,
+            copies,
             limit: match plan.length {
                 Length::Iterations(count) => count.get(),
                 Length::Duration(_) => u64::MAX,
@@ -153,11 +158,11 @@ impl<'a> Sender<'a> {
         })
     }
 
-    /// One round: post, drive the worker, collect.
+    /// One round: post, drive the worker, collect. Returns the frames received and sent.
     ///
     /// # Errors
     /// A message failed.
-    pub(crate) fn poll(&mut self) -> Result<(), Failure> {
+    pub(crate) fn poll(&mut self) -> Result<usize, Failure> {
         let start_ns = *self.start_ns.get_or_insert_with(|| self.worker.clock().now_ns());
         if let (Some(schedule), false) = (&mut self.schedule, self.stopping) {
             let now_ns = self.worker.clock().now_ns();
@@ -166,8 +171,9 @@ impl<'a> Sender<'a> {
         while let Some(flow) = self.open.pop() {
             self.post(flow)?;
         }
-        self.worker.poll();
-        self.collect()
+        let frames = self.worker.poll();
+        self.collect()?;
+        Ok(frames)
     }
 
     /// Ends the run early: what is under way is finished, nothing else is begun.
@@ -187,6 +193,11 @@ impl<'a> Sender<'a> {
     /// Messages completed on all queue pairs.
     pub(crate) fn completed(&self) -> Done {
         self.completed
+    }
+
+    /// When the last message completed, if all have.
+    pub(crate) fn ended_ns(&self) -> Option<u64> {
+        if self.is_done() { self.flows.iter().filter_map(|flow| flow.ended_ns).max() } else { None }
     }
 
     /// Latencies, where they are measured.
@@ -276,14 +287,18 @@ impl<'a> Sender<'a> {
         let signalled = last || ends || next.is_multiple_of(self.cq_mod);
         let remote = Remote { va: REGION_VA + content.remote_offset(index, number), rkey: self.rkey };
         let step = || (content.value(index, number), content.value(index, number + 1));
+        let sge = Sge {
+            va: REGION_VA + local,
+            len: content.request_len(index, number),
+            lkey: self.memory.keys.lkey,
+        };
+        let copies = self.copies.as_mut().filter(|copies| copies.takes(sge.len));
+        let sge =
+            copies.map_or(sge, |copies| copies.take(&self.memory.region, local, index, number, sge.len));
         let request = SendRequest {
             wr_id: number,
             op: content.op.request(remote, number, step),
-            sges: &[Sge {
-                va: REGION_VA + local,
-                len: content.request_len(index, number),
-                lkey: self.memory.keys.lkey,
-            }],
+            sges: &[sge],
             signalled,
             solicited: false,
             fence: false,
@@ -306,7 +321,11 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn collect(&mut self) -> Result<(), Failure> {
+    /// Takes the completions that are there.
+    ///
+    /// # Errors
+    /// A message failed.
+    pub(crate) fn collect(&mut self) -> Result<(), Failure> {
         let mut batch = [BLANK; COMPLETIONS];
         // What was only flushed does not tell why; the request that failed is among the others.
         let mut flushed = None;

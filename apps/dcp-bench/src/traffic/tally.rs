@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::net::NetCounters;
-use crate::outcome::{Details, Interval, Outcome, Verification};
+use crate::outcome::{Details, Direction, Directions, Interval, Outcome, Verification};
 use crate::plan::{Length, Plan};
 use crate::progress::Progress;
 
@@ -31,9 +31,39 @@ impl Done {
         self.bytes += bytes;
     }
 
+    /// Both together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { messages: self.messages + other.messages, bytes: self.bytes + other.bytes }
+    }
+
     fn since(self, earlier: Self) -> Self {
         let bytes = self.bytes.saturating_sub(earlier.bytes);
         Self { messages: self.messages.saturating_sub(earlier.messages), bytes }
+    }
+}
+
+/// The fastest stretch of one direction.
+#[derive(Clone, Copy, Debug)]
+struct Peak {
+    sampled: (u64, Done),
+    /// Least messages in a sample.
+    messages: u64,
+    bytes_per_second: f64,
+}
+
+impl Peak {
+    fn new(plan: &Plan, now_ns: u64) -> Self {
+        let messages = SAMPLE_ROUNDS * plan.total_qps() * u64::from(plan.cq_mod);
+        Self { sampled: (now_ns, Done::default()), messages, bytes_per_second: 0.0 }
+    }
+
+    fn sample(&mut self, now_ns: u64, done: Done) {
+        let (then_ns, before) = self.sampled;
+        if done.messages >= before.messages + self.messages && now_ns >= then_ns + SAMPLE_NS {
+            let bytes = done.since(before).bytes as f64;
+            self.bytes_per_second = self.bytes_per_second.max(bytes * 1e9 / (now_ns - then_ns) as f64);
+            self.sampled = (now_ns, done);
+        }
     }
 }
 
@@ -43,21 +73,21 @@ pub(crate) struct Tally<'a> {
     progress: &'a mut Progress,
     start_ns: u64,
     end_ns: Option<u64>,
-    sampled: (u64, Done),
+    /// What the other side sent, where both do.
+    other: Done,
     /// Time left out at both ends.
     margin_ns: u64,
-    /// When the part between them began and ended, and what was done by then.
-    measured: [Option<(u64, Done)>; 2],
+    /// When the part between them began and ended, and what this side and the other had done by then.
+    measured: [Option<(u64, [Done; 2])>; 2],
     /// Time between rows.
     interval_ns: u64,
     /// When the next row is due, and up to where there are some.
     row_ns: u64,
     told: (u64, Done),
     intervals: Vec<Interval>,
-    /// Least messages in a sample.
-    sample_messages: u64,
     shown_ns: u64,
-    peak: f64,
+    /// Of this side's messages, and of the other's.
+    peaks: [Peak; 2],
     /// When the user's wish to stop was seen.
     stopped_ns: Option<u64>,
 }
@@ -90,30 +120,51 @@ impl<'a> Tally<'a> {
             progress,
             start_ns: now_ns,
             end_ns,
-            sampled: (now_ns, Done::default()),
+            other: Done::default(),
             margin_ns: plan.reporting.margin.map_or(0, nanos),
             measured: [None; 2],
             interval_ns,
             row_ns: now_ns.saturating_add(interval_ns),
             told: (now_ns, Done::default()),
             intervals: Vec::new(),
-            sample_messages: SAMPLE_ROUNDS * plan.total_qps() * u64::from(plan.cq_mod),
             shown_ns: now_ns,
-            peak: 0.0,
+            peaks: [Peak::new(plan, now_ns); 2],
             stopped_ns: None,
         }
     }
 
-    /// Takes note of the time and of what is done.
-    pub(crate) fn tick(&mut self, now_ns: u64, done: Done) -> Next {
-        let (then_ns, before) = self.sampled;
-        if done.messages >= before.messages + self.sample_messages && now_ns >= then_ns + SAMPLE_NS {
-            let bytes = done.since(before).bytes as f64;
-            self.peak = self.peak.max(bytes * 1e9 / (now_ns - then_ns) as f64);
-            self.sampled = (now_ns, done);
-        }
+    /// Takes note of what the other side has sent, as seen now.
+    pub(crate) fn see_other(&mut self, now_ns: u64, done: Done) {
+        self.peaks[1].sample(now_ns, done);
+        self.other = done;
+    }
+
+    /// Takes note of what the other side says it has sent, a little while ago.
+    pub(crate) fn hear_other(&mut self, done: Done) {
+        self.other = done;
+    }
+
+    /// Takes note of the other side's fastest stretch, as it says.
+    pub(crate) fn hear_other_peak(&mut self, bytes_per_second: f64) {
+        self.peaks[1].bytes_per_second = bytes_per_second;
+    }
+
+    /// This side's fastest stretch so far, in bytes per second.
+    pub(crate) fn own_peak(&self) -> f64 {
+        self.peaks[0].bytes_per_second
+    }
+
+    /// When the run began.
+    pub(crate) fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// Takes note of the time and of what this side has done.
+    pub(crate) fn tick(&mut self, now_ns: u64, own: Done) -> Next {
+        self.peaks[0].sample(now_ns, own);
+        let done = own.plus(self.other);
         if self.margin_ns > 0 {
-            self.note_margins(now_ns, done);
+            self.note_margins(now_ns, own);
         }
         if now_ns >= self.row_ns {
             self.row_ns = now_ns.max(self.row_ns.saturating_add(self.interval_ns));
@@ -134,7 +185,8 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn note_margins(&mut self, now_ns: u64, done: Done) {
+    fn note_margins(&mut self, now_ns: u64, own: Done) {
+        let done = [own, self.other];
         let [begin, end] = &mut self.measured;
         if begin.is_none() && now_ns >= self.start_ns + self.margin_ns {
             *begin = Some((now_ns, done));
@@ -160,30 +212,45 @@ impl<'a> Tally<'a> {
         self.told = (now_ns, done);
     }
 
-    /// The outcome of a run that ended at `now_ns`.
-    pub(crate) fn outcome(mut self, plan: &Plan, now_ns: u64, done: Done, cores: u32) -> Outcome {
-        if plan.reporting.interval.is_some() && done != self.told.1 {
-            self.tell(now_ns.max(self.told.0), done);
+    /// The outcome of a run that ended at `now_ns`, with what this side has done.
+    pub(crate) fn outcome(mut self, plan: &Plan, now_ns: u64, own: Done, cores: u32) -> Outcome {
+        let all = own.plus(self.other);
+        if plan.reporting.interval.is_some() && all != self.told.1 {
+            self.tell(now_ns.max(self.told.0), all);
         }
-        let (begin_ns, begin) = self.measured[0].unwrap_or((self.start_ns, Done::default()));
-        let (end_ns, end) = self.measured[1].unwrap_or((now_ns, done));
-        let (elapsed_ns, measured) = (end_ns.saturating_sub(begin_ns).max(1), end.since(begin));
+        let (begin_ns, begin) = self.measured[0].unwrap_or((self.start_ns, Default::default()));
+        let (end_ns, end) = self.measured[1].unwrap_or((now_ns, [own, self.other]));
+        let elapsed_ns = end_ns.saturating_sub(begin_ns).max(1);
+        let parts = [end[0].since(begin[0]), end[1].since(begin[1])];
+        let measured = parts[0].plus(parts[1]);
         let average = measured.bytes as f64 * 1e9 / elapsed_ns as f64;
+        let peak = self.peaks[0].bytes_per_second + self.peaks[1].bytes_per_second;
         let timed = matches!(plan.length, Length::Duration(_));
         Outcome {
             iterations: measured.messages,
             bytes: measured.bytes,
             elapsed_ns,
-            peak_bytes_per_second: (!timed && !plan.reporting.no_peak).then_some(self.peak.max(average)),
+            peak_bytes_per_second: (!timed && !plan.reporting.no_peak).then_some(peak.max(average)),
             verification: Verification::NotChecked,
             net: NetCounters::default(),
             cores,
             mtu: plan.mtu,
             interrupted: self.stopped_ns.is_some(),
             notes: Vec::new(),
-            details: Details { intervals: self.intervals, ..Details::default() },
+            details: Details {
+                intervals: self.intervals,
+                directions: plan.bidirectional.then(|| directions(plan, parts)),
+                ..Details::default()
+            },
         }
     }
+}
+
+/// Whose messages were whose: this side's and the other's.
+fn directions(plan: &Plan, [own, other]: [Done; 2]) -> Directions {
+    let of = |done: Done| Direction { iterations: done.messages, bytes: done.bytes };
+    let (client, server) = if plan.device.is_server() { (other, own) } else { (own, other) };
+    Directions { from_client: of(client), from_server: of(server) }
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -265,6 +332,24 @@ mod tests {
         assert!((seconds - 1.01).abs() < 1e-9, "{seconds}");
         assert!(intervals[..6].iter().all(|it| it.messages == 15_000));
         assert!(steady(Reporting::default()).details.intervals.is_empty());
+    }
+
+    #[test]
+    fn both_directions_are_summed_and_told_apart() {
+        let plan = Plan { cq_mod: 1, bidirectional: true, ..Plan::default() };
+        let mut progress = Progress::hidden();
+        let interrupted = AtomicBool::new(false);
+        let mut tally = Tally::new(&plan, &interrupted, &mut progress, 0);
+        for (now_ms, own, other) in [(10, 100, 50), (20, 400, 100), (30, 500, 150)] {
+            tally.see_other(now_ms * MS, done(other));
+            tally.tick(now_ms * MS, done(own));
+        }
+        let outcome = tally.outcome(&plan, 30 * MS, done(500), 1);
+        assert_eq!((outcome.iterations, outcome.bytes), (650, 650 * 65536));
+        // As in perftest, the peak is the sum of both peaks: 300 and 50 messages in 10 ms.
+        assert_eq!(outcome.peak_bytes_per_second, Some(350.0 * 65536.0 * 100.0));
+        let directions = outcome.details.directions.unwrap();
+        assert_eq!((directions.from_client.iterations, directions.from_server.iterations), (500, 150));
     }
 
     #[test]
