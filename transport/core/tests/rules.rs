@@ -76,6 +76,32 @@ fn queue_pairs_take_turns_of_sixteen_kib_and_eight_requests() {
     assert_eq!(runs, [8, 8, 8, 8, 4, 4]);
 }
 
+/// Probes of a client that sent 7 packets of a long message and then heard nothing for a quarter of the timeout.
+fn probes_after_silence(qp: fn(&mut QpConfig)) -> u64 {
+    const QUARTER_NS: u64 = (4096 << 14) / 4;
+    let mut pair = with(1, qp);
+    post_writes(&mut pair, 0, 1, 64 * MTU);
+    let start = pair.now;
+    let client = pair.host_mut(Side::Client);
+    assert_eq!(client.transmit(start, 7).len(), 7);
+    let later = start.after(QUARTER_NS + 2048);
+    client.endpoint.handle_timeout(later);
+    client.transmit(later, 1000);
+    client.endpoint.counters().probes
+}
+
+// T-14: thousands of queue pairs whose turn takes that long would leave each other no time for data.
+#[test]
+fn no_probe_asks_about_a_message_that_waits_for_its_turn() {
+    assert_eq!(probes_after_silence(|qp| qp.mtu = MTU), 0);
+    let of_a_full_window = probes_after_silence(|qp| {
+        qp.mtu = MTU;
+        qp.ack_bytes = 2048;
+        qp.cc = CongestionControl::Window { bytes: 8192 };
+    });
+    assert_eq!(of_a_full_window, 1);
+}
+
 // T-3, C-1.
 #[test]
 fn resends_are_charged_like_new_data() {

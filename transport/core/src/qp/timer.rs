@@ -72,8 +72,21 @@ impl Qp {
         if window.message(window.una).life.after(self.timeout_ns) <= now {
             return self.expire(now, stream, shared);
         }
+        if self.waits_for_its_turn(stream) {
+            // Nothing can have been answered that was not heard. With thousands of queue pairs a turn is longer than a
+            // quarter of the timeout, and their probes would leave no time for data.
+            self.stream_mut(stream).probed = now;
+            return false;
+        }
         self.ask(now, stream);
         true
+    }
+
+    /// Whether the oldest message has packets that only the other queue pairs or the pace hold back.
+    fn waits_for_its_turn(&self, stream: Stream) -> bool {
+        let window = &self.stream(stream).window;
+        let held = stream == Stream::Requests && self.is_held(0);
+        window.message(window.una).has_unsent() && self.may_send() && !held
     }
 
     /// T-15: READs and ATOMICs wait for answers, and nothing comes at all.
