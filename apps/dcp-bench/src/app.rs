@@ -123,6 +123,7 @@ impl App {
         notes.iter().for_each(|note| self.console.note(note));
         let mut rows = Vec::with_capacity(plans.len());
         let measured = self.measure(&plans, &json, &mut rows);
+        let measured = measured.or_else(|failure| stopped_between(failure, &mut rows));
         let ended = measured.and_then(|()| self.show_end(&rows)).and_then(|()| missed(&rows));
         let written = if rows.is_empty() { Ok(()) } else { csv.write(&csv::results(&rows)) };
         self.conclude(&plans[0], notes, &json, &rows, ended.and(written))
@@ -253,6 +254,17 @@ fn missed(rows: &[(Plan, Outcome)]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A user who stops several runs between two of them has the results until then.
+fn stopped_between(failure: Failure, rows: &mut [(Plan, Outcome)]) -> Result<(), Failure> {
+    match rows.last_mut() {
+        Some((_, last)) if failure.kind == FailureKind::Interrupted => {
+            last.interrupted = true;
+            Ok(())
+        }
+        _ => Err(failure),
+    }
+}
+
 /// Exit code of a run that has results: a stopped one is no success.
 fn success_code(rows: &[(Plan, Outcome)]) -> u8 {
     if rows.iter().any(|(_, outcome)| outcome.interrupted) { FailureKind::Interrupted.exit_code() } else { 0 }
@@ -295,6 +307,15 @@ mod tests {
             let judged = judged(outcome(Verification::Passed, interrupted)).unwrap();
             assert_eq!(success_code(&[(Plan::default(), judged)]), code);
         }
+    }
+
+    #[test]
+    fn rows_that_were_there_before_ctrl_c_are_results() {
+        let mut rows = [(Plan::default(), outcome(Verification::Passed, false))];
+        assert_eq!(stopped_between(Failure::interrupted(), &mut rows), Ok(()));
+        assert_eq!(success_code(&rows), 130);
+        assert!(stopped_between(Failure::interrupted(), &mut []).is_err());
+        assert!(stopped_between(Failure::transfer(""), &mut rows).is_err());
     }
 
     #[test]

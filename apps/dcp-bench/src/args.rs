@@ -155,7 +155,7 @@ pub struct TrafficArgs {
     /// Payload of a packet in bytes: 256, 512, 1024, 2048, 4096 or 8192 [default: 4096, or what the devices carry]
     #[arg(short, long, value_name = "BYTES")]
     pub mtu: Option<u32>,
-    /// Ask for a completion once in so many messages [default: 100]
+    /// Ask for a completion once in so many messages [default: 100, less with more than 1000 queue pairs]
     #[arg(short = 'Q', long, value_name = "N")]
     pub cq_mod: Option<u32>,
     /// Timeout of 4.096 us * 2^N; 0 = never
@@ -302,6 +302,16 @@ impl BandwidthArgs {
             ("--rx-depth", self.traffic.rx_depth, plan.rx_depth, "the messages of a queue pair"),
             ("--cq-mod", self.traffic.cq_mod, plan.cq_mod, "the depth of the send queue"),
         ];
+        if plan.inline_bytes > 0
+            && plan.load.size_dist.is_none()
+            && plan.size > plan.inline_bytes
+            && plans.len() == 1
+        {
+            let (size, limit) = (plan.size, plan.inline_bytes);
+            notes.push(format!(
+                "messages of {size} bytes are larger than --inline_size {limit}: none is copied"
+            ));
+        }
         for (option, asked, used, limit) in cuts {
             if asked.is_some_and(|asked| asked != used) {
                 notes.push(format!("{option} is cut to {used}, {limit}"));
@@ -340,7 +350,7 @@ impl BandwidthArgs {
             mtu_asked: traffic.mtu.is_some(),
             bidirectional: traffic.bidirectional,
             inline_bytes: self.perftest.inline_size,
-            cq_mod: traffic.cq_mod.unwrap_or(default.cq_mod),
+            cq_mod: traffic.cq_mod.unwrap_or(Plan::moderation_that_shows(default.cq_mod, total_qps)),
             threads: traffic.threads,
             cores: traffic.cores.clone().map_or(Vec::new(), |cores| cores.0),
             hosts,
@@ -442,7 +452,7 @@ mod tests {
                     --antagonist 2 --rhcc-receiver \
                     --hosts 9 --topology two-switch --path-weights 1:4 --lb spray --link-gbps 2.5 --pcap out.pcap \
                     --reorder 0.25 --corrupt 1e-3 --threshold 8K --control-bytes 0 --trim 5% --drop 0.001 --dup 1 --seed 42";
-        let (plan, _) = plan(&line.split_whitespace().collect::<Vec<_>>()).unwrap();
+        let (plan, notes) = plan(&line.split_whitespace().collect::<Vec<_>>()).unwrap();
         let probability = |value| Probability::new(value).unwrap();
         let expected = Plan {
             op: Op::Write,
@@ -490,7 +500,20 @@ mod tests {
             reporting: Reporting { no_peak: true, limit_gbps: Some(0.5), ..Reporting::default() },
         };
         assert_eq!(plan, expected);
+        assert!(notes.iter().any(|note| note.contains("larger than --inline_size 100")), "{notes:?}");
         assert_eq!((plan.clients(), plan.total_qps(), plan.total_iterations()), (8, 24, Some(168)));
+    }
+
+    #[test]
+    fn defaults_suit_thousands_of_queue_pairs() {
+        let of = |options: &[&str]| {
+            let plan = plan(options).unwrap().0;
+            (plan.tx_depth, plan.rx_depth, plan.cq_mod)
+        };
+        assert_eq!(of(&["-q", "1000"]), (128, 512, 100));
+        assert_eq!(of(&["-q", "10000"]), (128, 419, 10));
+        assert_eq!(of(&["-q", "16384", "--hosts", "33"]), (8, 8, 1));
+        assert_eq!(of(&["-q", "10000", "-r", "512", "-Q", "50"]), (128, 512, 50));
     }
 
     #[test]

@@ -338,6 +338,8 @@ impl Default for Plan {
 
 /// Messages of a ping-pong that may be unacknowledged: answers can be faster than acknowledgements.
 const RALLY_DEPTH: u32 = 8;
+/// Messages of all queue pairs together that may have completed and not been seen.
+const UNSEEN_MESSAGES: u64 = 100_000;
 const THRESHOLD_BYTES: u64 = 512 << 10;
 const CONTROL_BYTES: u64 = 64 << 10;
 /// Messages of a latency test when nothing else is asked for.
@@ -410,6 +412,12 @@ impl Plan {
             Length::Iterations(n) => Some(n.get() * self.total_qps() * self.directions()),
             Length::Duration(_) => None,
         }
+    }
+
+    /// How many messages to one that asks for a completion, no more than `moderation`, when nothing else is asked for: with
+    /// thousands of queue pairs, a run would be over before any had completed so many.
+    pub fn moderation_that_shows(moderation: u32, total_qps: u64) -> u32 {
+        u32::try_from(UNSEEN_MESSAGES / total_qps.max(1)).unwrap_or(u32::MAX).clamp(1, moderation)
     }
 
     /// The deepest queue, no deeper than `depth`, of which every queue pair's completions fit into one completion queue.
@@ -552,9 +560,11 @@ impl Plan {
         if self.device == Device::Loop {
             return Ok(());
         }
+        if matches!(self.device, Device::Link(_)) {
+            in_range("--qp between two processes", u64::from(self.qps), 1, u64::from(LINK_QPS_MAX))?;
+        }
         let loop_only = [
             ("--hosts", self.hosts != 2),
-            ("--qp above 4096", self.qps > LINK_QPS_MAX),
             ("a network of --link-gbps, --topology or --pcap", self.network != Network::default()),
             ("--threads split", self.threads == Threads::Split),
         ];

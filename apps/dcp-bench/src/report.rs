@@ -53,6 +53,9 @@ pub fn banner(plan: &Plan, unit: Unit, several: bool) -> String {
     for [(left, left_value), (right, right_value)] in pairs(plan) {
         line(&mut text, &format!(" {left:<15} : {left_value:<14} {right:<15} : {right_value}"));
     }
+    if plan.inline_bytes > 0 {
+        line(&mut text, &format!(" {:<15} : {}[B]", "Max inline data", plan.inline_bytes));
+    }
     if let Some(trigger) = plan.trigger() {
         let sentence = match trigger {
             Trigger::LastByte if several => Trigger::LAST_BYTE_OR_IMMEDIATE,

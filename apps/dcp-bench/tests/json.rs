@@ -65,6 +65,10 @@ fn every_operation_writes_json_in_both_modes() {
 
 #[test]
 fn sender_alone_sweep_and_check_write_json() {
+    assert_eq!(run("send -b -n 20 --json -", 0)["bidirectional"], true);
+    assert_eq!(run("write -I 8 -s 8 -n 20 --json -", 0)["inline_bytes"], 8);
+    let null = run("write --device null -a -n 20 --json -", 0);
+    assert_eq!(null["results"].as_array().map(Vec::len), Some(23));
     assert!(run("send --device null -n 20 --json -", 0)["results"][0]["verified"].is_null());
     assert_eq!(run("write -D 0.1 --json -", 0)["results"][0]["bw_peak_gbps"], Value::Null);
     assert_eq!(run("sweep read -n 20 --size 0,64 --json -", 0)["points"].as_array().map(Vec::len), Some(2));
@@ -128,10 +132,18 @@ impl Drop for Server {
 
 #[test]
 fn both_of_two_processes_write_json() {
+    for (name, options) in
+        [("one", ""), ("both", "-b"), ("all", "-a"), ("lat", "--lat"), ("inline", "-s 8 -I 8")]
+    {
+        write_json_both(name, options);
+    }
+}
+
+fn write_json_both(name: &str, options: &str) {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a free port").port();
-    let socket = std::env::temp_dir().join(format!("dcp-json-{}.sock", std::process::id()));
+    let socket = std::env::temp_dir().join(format!("dcp-json-{name}-{}.sock", std::process::id()));
     let socket = socket.display();
-    let common = format!("-n 20 --json - -p {port} --device memif:{socket}");
+    let common = format!("-n 20 {options} --json - -p {port} --device memif:{socket}");
     let server_line = format!("send --server --ip 10.0.0.1/24 {common}");
     let mut server = Server(Some(command(&server_line).spawn().expect("the program starts")));
     let client = run(&format!("send localhost --ip 10.0.0.2/24 {common}"), 0);

@@ -212,7 +212,6 @@ fn options_that_do_not_go_together_are_refused() {
     for (op, options, sentence) in [
         ("write", "-a -s 64", "cannot be used with"),
         ("cas", "-a", "atomics have 8 bytes"),
-        ("write", "-a --device null", "--all is for the loop"),
         ("write", "--arrivals fixed", "--rate"),
         ("write", "-l 129", "--post_list is 129, but must be 1 to 128"),
         ("write", "-l 0", "--post_list is 0, but must be 1 to 128"),

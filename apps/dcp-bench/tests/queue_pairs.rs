@@ -41,3 +41,28 @@ fn thousands_of_queue_pairs_complete_under_trimming_and_from_many_hosts() {
     let incast = results("write -q 1024 -n 2 -s 4K --hosts 5");
     assert_eq!(incast["results"][0]["iterations"], 4 * 1024 * 2);
 }
+
+#[test]
+fn ten_thousand_queue_pairs_complete_each_message() {
+    for line in ["write -q 10000 -n 2 -s 64K", "send -q 10000 -n 3 -s 64", "write -q 16384 -n 1 -s 8"] {
+        let json = results(line);
+        let row = &json["results"][0];
+        let count: u64 =
+            line.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).take(2).product();
+        assert_eq!((&row["iterations"], &row["verified"]), (&count.into(), &true.into()), "{line}");
+    }
+}
+
+#[test]
+fn run_that_memory_does_not_hold_is_refused_with_what_it_needs() {
+    let output = Command::new(env!("CARGO_BIN_EXE_dcp-bench"))
+        .args("write -q 16384 -s 1G --json -".split_whitespace())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
+    let message = json["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("MiB of memory are needed for messages and queue pairs"), "{message}");
+    assert!(json["error"]["hint"].as_str().is_some_and(|hint| hint.contains("fewer --qp")), "{json}");
+}

@@ -132,7 +132,7 @@ fn sweep_that_makes_no_sense_is_refused_before_it_runs() {
         ("sweep write --trim 1%", "one option of a sweep has a list"),
         ("sweep write --trim 0,1% --size 1,2", "one option of a sweep has a list"),
         ("sweep write --trim 0,200%", "a probability is 0 to 1"),
-        ("sweep write --qp 1,4097", "--qp is 4097, but must be 1 to 4096"),
+        ("sweep write --qp 1,16385", "--qp is 16385, but must be 1 to 16384"),
         ("sweep write --mtu 256,1500", "--mtu is 1500"),
         ("sweep write --server --size 1,2", "--server means nothing in a sweep"),
     ] {

@@ -240,6 +240,11 @@ impl Serving<'_> {
         let done = if sees { self.server.received() } else { self.completed };
         let outcome = tally.map(|tally| tally.outcome(self.plan, self.active.last_ns, done, 1));
         let mut outcome = outcome.unwrap_or_else(|| self.nothing());
+        if self.active.first_ns == Some(self.active.last_ns) {
+            // All of it came at one look, which is no time.
+            outcome.elapsed_ns = 0;
+            outcome.peak_bytes_per_second = None;
+        }
         if !sees {
             // Nothing tells the server when such messages complete.
             outcome.peak_bytes_per_second = None;

@@ -19,10 +19,10 @@ pub(crate) const REGION_VA: u64 = 0x1000_0000_0000;
 const WINDOW_MAX: u32 = 1 << 15;
 /// Bytes cleared between two looks at the wish to stop.
 const PART: usize = 4 << 20;
-/// Bytes of a queue pair, and of each entry of its queues with its completion.
-const QP_BYTES: u64 = 4 << 10;
-const SEND_BYTES: u64 = 192;
-const RECEIVE_BYTES: u64 = 128;
+/// Bytes of a queue pair, and what it takes for each message and each receive that it has room for.
+const QP_BYTES: u64 = 2 << 10;
+const MESSAGE_BYTES: u64 = 192;
+const RECEIVE_BYTES: u64 = 112;
 const SMALLER: &str = "use a smaller --size, fewer --qp or fewer --hosts";
 
 /// Registered memory.
@@ -72,9 +72,8 @@ pub(crate) fn check_memory(needed: u64) -> Result<(), Failure> {
 
 /// Bytes that one side takes for its queue pairs and their completions, a little more than was seen.
 pub(crate) fn queue_bytes(plan: &Plan, layout: Layout, role: Role, qps: u64) -> u64 {
-    let sends = if role.sends(plan) { layout.depth } else { 1 };
     let receives = if role.receives(plan) { u64::from(plan.rx_depth) } else { 1 };
-    qps * (QP_BYTES + sends * SEND_BYTES + receives * RECEIVE_BYTES)
+    qps * (QP_BYTES + layout.depth * MESSAGE_BYTES + receives * RECEIVE_BYTES)
 }
 
 /// Memory, cleared and registered.

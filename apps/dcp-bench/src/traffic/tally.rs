@@ -18,6 +18,10 @@ const PROGRESS_NS: u64 = 50_000_000;
 /// Time that messages under way have to finish when the user stops a run, in nanoseconds.
 const GRACE_NS: u64 = 200_000_000;
 
+/// Time that they have when the time of a run is over, in nanoseconds: unless none of them completes, which a failure may
+/// explain.
+const DRAIN_NS: u64 = 2_000_000_000;
+
 /// How much is done.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Done {
@@ -67,12 +71,19 @@ impl Peak {
     }
 }
 
+const LEFT: &str =
+    "messages were still under way 2 s after the time was over: they were left, and are not counted";
+
 /// Samples of a run, taken every few hundred rounds.
 pub(crate) struct Tally<'a> {
     interrupted: &'a AtomicBool,
     progress: &'a mut Progress,
     start_ns: u64,
     end_ns: Option<u64>,
+    /// Messages when the time was over.
+    at_end: Option<u64>,
+    /// Whether messages were left under way then.
+    left: bool,
     /// What the other side sent, where both do.
     other: Done,
     /// Time left out at both ends.
@@ -120,6 +131,8 @@ impl<'a> Tally<'a> {
             progress,
             start_ns: now_ns,
             end_ns,
+            at_end: None,
+            left: false,
             other: Done::default(),
             margin_ns: plan.reporting.margin.map_or(0, nanos),
             measured: [None; 2],
@@ -180,9 +193,15 @@ impl<'a> Tally<'a> {
         match self.stopped_ns {
             Some(stopped) if now_ns >= stopped.saturating_add(GRACE_NS) => Next::Leave,
             Some(_) => Next::Finish,
-            None if self.end_ns.is_some_and(|end| now_ns >= end) => Next::Finish,
-            None => Next::GoOn,
+            None => self.next_by_time(now_ns, done.messages),
         }
+    }
+
+    fn next_by_time(&mut self, now_ns: u64, messages: u64) -> Next {
+        let Some(end_ns) = self.end_ns.filter(|&end| now_ns >= end) else { return Next::GoOn };
+        let at_end = *self.at_end.get_or_insert(messages);
+        self.left = now_ns >= end_ns.saturating_add(DRAIN_NS) && messages > at_end;
+        if self.left { Next::Leave } else { Next::Finish }
     }
 
     fn note_margins(&mut self, now_ns: u64, own: Done) {
@@ -236,7 +255,7 @@ impl<'a> Tally<'a> {
             cores,
             mtu: plan.mtu,
             interrupted: self.stopped_ns.is_some(),
-            notes: Vec::new(),
+            notes: self.left.then(|| LEFT.to_owned()).into_iter().collect(),
             details: Details {
                 intervals: self.intervals,
                 directions: plan.bidirectional.then(|| directions(plan, parts)),
@@ -332,6 +351,25 @@ mod tests {
         assert!((seconds - 1.01).abs() < 1e-9, "{seconds}");
         assert!(intervals[..6].iter().all(|it| it.messages == 15_000));
         assert!(steady(Reporting::default()).details.intervals.is_empty());
+    }
+
+    #[test]
+    fn messages_that_take_long_to_end_are_left_when_others_have_completed_since() {
+        let plan = Plan { length: Length::Duration(Duration::from_secs(1)), ..Plan::default() };
+        for (completed, next) in [(100, Next::Finish), (101, Next::Leave)] {
+            let mut progress = Progress::hidden();
+            let interrupted = AtomicBool::new(false);
+            let mut tally = Tally::new(&plan, &interrupted, &mut progress, 0);
+            assert_eq!(tally.tick(999 * MS, done(100)), Next::GoOn);
+            assert_eq!(tally.tick(1000 * MS, done(100)), Next::Finish);
+            assert_eq!(tally.tick(2999 * MS, done(completed)), Next::Finish);
+            assert_eq!(tally.tick(3000 * MS, done(completed)), next, "{completed}");
+            let outcome = tally.outcome(&plan, 3000 * MS, done(completed), 1);
+            assert_eq!(
+                (outcome.iterations, outcome.notes.len()),
+                (completed, usize::from(next == Next::Leave))
+            );
+        }
     }
 
     #[test]

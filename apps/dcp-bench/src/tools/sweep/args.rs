@@ -282,7 +282,7 @@ mod tests {
         for (line, words) in [
             ("write --trim 0,2", "a probability is 0 to 1"),
             ("write --trim 0,", "a probability is a number such as"),
-            ("write --qp 1,4097", "--qp is 4097, but must be 1 to 4096"),
+            ("write --qp 1,16385", "--qp is 16385, but must be 1 to 16384"),
             ("write --size 1K,2X", "a size is a whole number"),
             ("write --size 1K,2K --json - --csv -", "only one of --json, --csv and --svg"),
         ] {
