@@ -155,12 +155,12 @@ pub struct TrafficArgs {
     /// Payload of a packet in bytes: 256, 512, 1024, 2048, 4096 or 8192 [default: 4096, or what the devices carry]
     #[arg(short, long, value_name = "BYTES")]
     pub mtu: Option<u32>,
-    /// Ask for a completion once in so many messages [default: 100, less with more than 1000 queue pairs]
+    /// Ask for a completion once in so many messages [default: 100, less with more than 200 queue pairs]
     #[arg(short = 'Q', long, value_name = "N")]
     pub cq_mod: Option<u32>,
-    /// Timeout of 4.096 us * 2^N; 0 = never
-    #[arg(short = 'u', long, value_name = "N", default_value_t = 14)]
-    pub qp_timeout: u8,
+    /// Timeout of 4.096 us * 2^N; 0 = never [default: 14, more with hundreds of queue pairs, which wait for their turns]
+    #[arg(short = 'u', long, value_name = "N")]
+    pub qp_timeout: Option<u8>,
     /// Timeouts without progress that a queue pair survives, up to 7
     #[arg(long, alias = "retry_count", value_name = "N", default_value_t = 7)]
     pub retry_cnt: u8,
@@ -312,6 +312,10 @@ impl BandwidthArgs {
                 "messages of {size} bytes are larger than --inline_size {limit}: none is copied"
             ));
         }
+        if self.traffic.qp_timeout.is_none() && plan.qp_timeout != Plan::default().qp_timeout {
+            let (timeout, qps) = (plan.qp_timeout, plan.total_qps());
+            notes.push(format!("--qp-timeout is {timeout}: {qps} queue pairs wait long for their turns"));
+        }
         for (option, asked, used, limit) in cuts {
             if asked.is_some_and(|asked| asked != used) {
                 notes.push(format!("{option} is cut to {used}, {limit}"));
@@ -369,7 +373,7 @@ impl BandwidthArgs {
             },
             seed: fabric.seed,
             verify_each: traffic.verify,
-            qp_timeout: traffic.qp_timeout,
+            qp_timeout: traffic.qp_timeout.unwrap_or(Plan::timeout_that_fits(default.qp_timeout, total_qps)),
             retry_cnt: traffic.retry_cnt,
             rnr_retry: traffic.rnr_retry,
             icrc: traffic.icrc,
@@ -508,12 +512,13 @@ mod tests {
     fn defaults_suit_thousands_of_queue_pairs() {
         let of = |options: &[&str]| {
             let plan = plan(options).unwrap().0;
-            (plan.tx_depth, plan.rx_depth, plan.cq_mod)
+            (plan.tx_depth, plan.rx_depth, plan.cq_mod, plan.qp_timeout)
         };
-        assert_eq!(of(&["-q", "1000"]), (128, 512, 100));
-        assert_eq!(of(&["-q", "10000"]), (128, 419, 10));
-        assert_eq!(of(&["-q", "16384", "--hosts", "33"]), (8, 8, 1));
-        assert_eq!(of(&["-q", "10000", "-r", "512", "-Q", "50"]), (128, 512, 50));
+        assert_eq!(of(&["-q", "200"]), (128, 512, 100, 14));
+        assert_eq!(of(&["-q", "671"]), (128, 512, 29, 14));
+        assert_eq!(of(&["-q", "10000"]), (128, 419, 2, 18));
+        assert_eq!(of(&["-q", "16384", "--hosts", "33"]), (8, 8, 1, 24));
+        assert_eq!(of(&["-q", "10000", "-r", "400", "-Q", "50", "-u", "3"]), (128, 400, 50, 3));
     }
 
     #[test]

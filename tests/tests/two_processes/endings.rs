@@ -12,9 +12,9 @@ fn message(end: &End) -> String {
 #[test]
 fn death_of_either_side_is_noticed_and_named_by_the_other() {
     let pair = Pair::over_memif("pair-killed");
-    for op in ["write", "send", "read"] {
+    for (op, options) in [("write", ""), ("send", ""), ("read", ""), ("send", "-b")] {
         for server_dies in [true, false] {
-            let (server, client) = pair.start(op);
+            let (server, client) = pair.start(op, options);
             let (victim, other, name) =
                 if server_dies { (server, client, "server") } else { (client, server, "client") };
             victim.signal("KILL");
@@ -32,9 +32,17 @@ fn death_of_either_side_is_noticed_and_named_by_the_other() {
 #[test]
 fn ctrl_c_on_either_side_ends_both() {
     let pair = Pair::over_memif("pair-ctrl-c");
-    for (op, signal) in [("write", "INT"), ("send", "TERM"), ("read", "INT"), ("faa", "INT")] {
+    for (op, options, signal) in [
+        ("write", "", "INT"),
+        ("send", "", "TERM"),
+        ("read", "", "INT"),
+        ("faa", "", "INT"),
+        ("write", "-b", "INT"),
+        ("send", "-b --verify", "TERM"),
+        ("read", "-b", "INT"),
+    ] {
         for server_stops in [true, false] {
-            let (server, client) = pair.start(op);
+            let (server, client) = pair.start(op, options);
             let (stopped, other, name) =
                 if server_stops { (server, client, "server") } else { (client, server, "client") };
             stopped.signal(signal);

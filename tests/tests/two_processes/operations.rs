@@ -103,8 +103,18 @@ fn duration_ends_the_run_on_both_sides() {
 
 #[test]
 fn run_after_run_on_one_port_and_one_socket_ends_well_on_both_sides() {
-    let pair = Pair::over_memif("pair-again");
-    for _ in 0..20 {
+    run_after_run("pair-again", 20);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test -p dcp-tests --test two_processes -- --ignored two_hundred"]
+fn two_hundred_runs_back_to_back_end_well_on_both_sides() {
+    run_after_run("pair-200", 200);
+}
+
+fn run_after_run(name: &str, runs: usize) {
+    let pair = Pair::over_memif(name);
+    for _ in 0..runs {
         pair.verified("write", "-n 20");
     }
 }

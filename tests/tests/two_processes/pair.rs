@@ -76,9 +76,10 @@ impl<'a> Pair<'a> {
     }
 
     /// Both, in the middle of a run that does not end by itself: the client, which measures, has seen messages done.
-    pub(crate) fn start(&self, op: &str) -> (Running, Running) {
-        let server = in_background(self.server(op, "-D 600"), Bench::start);
-        let mut client = self.client(op, "-D 600 --interval 0.2").start();
+    pub(crate) fn start(&self, op: &str, options: &str) -> (Running, Running) {
+        let options = format!("-D 600 {options}");
+        let server = in_background(self.server(op, &options), Bench::start);
+        let mut client = self.client(op, &format!("{options} --interval 0.2")).start();
         client.wait_for_messages();
         (joined(server), client)
     }
