@@ -25,7 +25,7 @@ const PROGRESS_NS: u64 = 5_000_000;
 const GRACE_NS: u64 = 200_000_000;
 /// Time for the comparison at the end of a run, and of one that a user has stopped, in nanoseconds.
 const COMPARED_NS: u64 = 60_000_000_000;
-const COMPARED_STOPPED_NS: u64 = 800_000_000;
+const COMPARED_STOPPED_NS: u64 = 1_200_000_000;
 
 /// Carries out a run.
 pub(super) fn run(
