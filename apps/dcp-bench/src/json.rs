@@ -82,6 +82,8 @@ struct FaultsReport {
     trim: f64,
     drop: f64,
     dup: f64,
+    reorder: f64,
+    corrupt: f64,
 }
 
 #[derive(Serialize)]
@@ -175,6 +177,8 @@ pub fn results(plan: &Plan, rows: &[(Plan, Outcome)], notes: &[String]) -> Strin
             trim: plan.faults.trim.get(),
             drop: plan.faults.drop.get(),
             dup: plan.faults.duplicate.get(),
+            reorder: plan.faults.reorder.get(),
+            corrupt: plan.faults.corrupt.get(),
         }),
         notes,
         interrupted: rows.iter().any(|(_, outcome)| outcome.interrupted),
@@ -246,7 +250,8 @@ mod tests {
     const GOLDEN: &str = r#"{"tool":"dcp-bench","version":"VERSION","op":"write","mode":"bw","device":"loop",
         "threads":"inline","mtu":4096,"qps":1,"tx_depth":128,"rx_depth":512,"cc":"window","seed":1,
         "hosts":2,"window":262144,"threshold":524288,"control_bytes":65536,"cq_mod":100,"qp_timeout":14,
-        "retry_cnt":7,"rnr_retry":7,"icrc":false,"verify":false,"faults":{"trim":0.01,"drop":0.0,"dup":0.0},"notes":["a remark"],
+        "retry_cnt":7,"rnr_retry":7,"icrc":false,"verify":false,"faults":{"trim":0.01,"drop":0.0,"dup":0.0,
+        "reorder":0.0,"corrupt":0.0},"notes":["a remark"],
         "results":[{"size_bytes":65536,"iterations":5000,"seconds":0.1,"bw_average_gbps":26.2144,
         "bw_peak_gbps":32.0,"msg_rate_mpps":0.05,"lat_us":null,"verified":true,
         "net":{"data_packets":80000,"retransmitted":3,"trimmed":3,"ho_returned":3,"ho_lost":0,"dropped":0,

@@ -127,6 +127,7 @@ mod tests {
         }
     }
 
+    // I4
     #[test]
     fn flipped_byte_is_found_in_zeros_ones_and_noise() {
         let mut noise = vec![0; 10_000];

@@ -40,6 +40,7 @@ fn ctrl_c_on_either_side_ends_both() {
         ("write", "-b", "INT"),
         ("send", "-b --verify", "TERM"),
         ("read", "-b", "INT"),
+        ("write", "-a", "INT"),
     ] {
         for server_stops in [true, false] {
             let (server, client) = pair.start(op, options);
