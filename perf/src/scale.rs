@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::fmt::Write;
 
-use crate::compare::{DcpBench, beside_this_program, core};
+use crate::compare::{DcpBench, DcpRow, RunError, beside_this_program, core};
 use crate::measure::{median, median_ratio};
 use crate::output::Failure;
 
@@ -92,6 +92,24 @@ struct Samples {
     ns: Vec<f64>,
     gbps: Vec<f64>,
     cores: u32,
+    /// Why there is nothing.
+    refused: Option<String>,
+}
+
+impl Samples {
+    /// Another round. What dcp-bench does not offer leaves the point out; that it fails ends everything.
+    fn add(&mut self, run: Result<DcpRow, RunError>) -> Result<(), Failure> {
+        match run {
+            Ok(row) => {
+                self.ns.push(row.cpu.ns_per_packet.unwrap_or(0.0));
+                self.gbps.push(row.bw_average_gbps);
+                self.cores = row.cpu.cores;
+            }
+            Err(error) if error.is_refused => self.refused = Some(error.sentence),
+            Err(error) => return Err(Failure::Broken(error.sentence)),
+        }
+        Ok(())
+    }
 }
 
 impl Options {
@@ -142,10 +160,7 @@ pub fn run(given: &Options, interrupted: &AtomicBool) -> Result<Report, Failure>
                     return Err(Failure::Interrupted);
                 }
                 bar.set_message(axis.name);
-                let row = program.run(&options(axis, *value, seconds)).map_err(Failure::Broken)?;
-                samples.ns.push(row.cpu.ns_per_packet.unwrap_or(0.0));
-                samples.gbps.push(row.bw_average_gbps);
-                samples.cores = row.cpu.cores;
+                samples.add(program.run(&options(axis, *value, seconds)))?;
                 bar.inc(1);
             }
         }
@@ -158,6 +173,10 @@ pub fn run(given: &Options, interrupted: &AtomicBool) -> Result<Report, Failure>
 impl Report {
     fn add(&mut self, axis: &'static str, values: &[u32], samples: &[Samples]) {
         for (&value, point) in values.iter().zip(samples) {
+            if let Some(sentence) = &point.refused {
+                self.skipped.push(format!("{value} {axis}: {sentence}"));
+                continue;
+            }
             self.rows.push(Row {
                 axis,
                 value,
@@ -228,10 +247,17 @@ mod tests {
     #[test]
     fn growth_is_told_in_parts_of_the_first_point() {
         let mut report = Report { tool: "scale", version: "0", rounds: 2, rows: vec![], skipped: vec![] };
-        let samples = |ns: &[f64]| Samples { ns: ns.to_vec(), gbps: vec![1.0; ns.len()], cores: 1 };
+        let samples =
+            |ns: &[f64]| Samples { ns: ns.to_vec(), gbps: vec![1.0; ns.len()], cores: 1, refused: None };
         report.add("hosts", &[2, 32], &[samples(&[100.0, 10.0]), samples(&[150.0, 15.0])]);
         assert!((report.rows[1].of_first - 1.5).abs() < 1e-9);
         assert!(report.tables().contains("hosts") && report.svg().is_ok());
+        let refused = RunError { is_refused: true, sentence: "--hosts is 99".to_owned() };
+        let mut point = samples(&[]);
+        assert_eq!(point.add(Err(refused.clone())), Ok(()));
+        assert!(point.add(Err(RunError { is_refused: false, ..refused })).is_err());
+        report.add("hosts", &[99], &[point]);
+        assert_eq!((report.rows.len(), report.skipped.len()), (2, 1));
         assert!(serde_json::from_str::<serde_json::Value>(&report.json()).is_ok());
     }
 

@@ -37,6 +37,21 @@ pub(crate) struct Cpu {
     pub(crate) ns_per_packet: Option<f64>,
 }
 
+/// Why a run has no results.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RunError {
+    /// Whether dcp-bench does not take these options: it did not run.
+    pub(crate) is_refused: bool,
+    /// What it said.
+    pub(crate) sentence: String,
+}
+
+impl From<String> for RunError {
+    fn from(sentence: String) -> Self {
+        Self { is_refused: false, sentence }
+    }
+}
+
 impl DcpBench {
     /// The program at `path`.
     ///
@@ -53,7 +68,7 @@ impl DcpBench {
     ///
     /// # Errors
     /// A sentence: it failed, or the data was wrong.
-    pub(crate) fn run(&self, options: &str) -> Result<Row, String> {
+    pub(crate) fn run(&self, options: &str) -> Result<Row, RunError> {
         let output = Command::new(&self.0)
             .args(options.split_whitespace())
             .args(["--json", "-", "--quiet"])
@@ -64,13 +79,14 @@ impl DcpBench {
             let said = String::from_utf8_lossy(&output.stderr);
             let said =
                 said.lines().find(|line| line.starts_with("error")).unwrap_or("it said nothing").to_owned();
-            return Err(format!("`dcp-bench {options}` failed: {said}"));
+            let sentence = format!("`dcp-bench {options}` failed: {said}");
+            return Err(RunError { is_refused: output.status.code() == Some(2), sentence });
         }
         let printed: Printed = serde_json::from_slice(&output.stdout)
             .map_err(|error| format!("`dcp-bench {options}` printed no results: {error}"))?;
         match printed.results[..] {
             [row] if row.verified != Some(false) => Ok(row),
-            _ => Err(format!("`dcp-bench {options}` printed no single row of verified data")),
+            _ => Err(format!("`dcp-bench {options}` printed no single row of verified data").into()),
         }
     }
 }
@@ -103,7 +119,10 @@ impl Contender for Dcp {
         // What is under way at the end is waited for: no more than a little of a large message.
         let depth = if size >= 16 << 20 { 4 } else { 128 };
         let options = &self.options;
-        let row = self.program.run(&format!("write -s {size} -m {mtu} -t {depth} -D {seconds} {options}"))?;
+        let row = self
+            .program
+            .run(&format!("write -s {size} -m {mtu} -t {depth} -D {seconds} {options}"))
+            .map_err(|error| error.sentence)?;
         Ok(Some(Sample { gbps: row.bw_average_gbps, cores: row.cpu.cores.into() }))
     }
 }

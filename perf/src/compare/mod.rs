@@ -20,7 +20,7 @@ use crate::output::Failure;
 pub use options::{Name, Options};
 pub use report::{Report, Row};
 
-pub(crate) use dcp::{DcpBench, beside_this_program};
+pub(crate) use dcp::{DcpBench, Row as DcpRow, RunError, beside_this_program};
 
 /// What is moved, and in which pieces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
