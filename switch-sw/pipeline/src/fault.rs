@@ -264,6 +264,17 @@ impl Injector {
     /// Rolls the dice for a frame; of what is dropped the others do not hear. A fault that cannot happen rolls nothing.
     #[inline]
     pub(crate) fn fate(&mut self, is_data: bool) -> Fate {
+        match self.possible {
+            Fate(0) => Fate::default(),
+            // The most usual fault, alone.
+            Fate::TRIM if is_data && self.trim.falls() => Fate::TRIM,
+            Fate::TRIM => Fate::default(),
+            _ => self.fate_of_all(is_data),
+        }
+    }
+
+    #[inline(never)]
+    fn fate_of_all(&mut self, is_data: bool) -> Fate {
         if self.possible.has(Fate::DROP) && self.drop.falls() {
             return Fate::DROP;
         }

@@ -83,15 +83,9 @@ impl<F: Frame> FaultPoint<F> {
         if self.is_down {
             return Err(Fate::default());
         }
-        if !self.injector.is_active() && self.hold.is_empty() {
-            return Ok(handling);
-        }
         let fate = self.injector.fate(tag == Tag::Data);
-        if !fate.is_mild() || !self.hold.is_empty() {
-            return Err(fate);
-        }
-        self.hold.count_frame();
-        Ok(handled(handling, fate))
+        // What is held back waits for the frames that come by.
+        if fate.is_mild() && self.hold.is_empty() { Ok(handled(handling, fate)) } else { Err(fate) }
     }
 
     /// What goes on at once of a frame that met its fate is returned; a copy is counted in `duplicated`.
