@@ -10,6 +10,8 @@ use crate::machine::is_root_or_skip;
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
+    /// Pairs of joined interfaces that it has.
+    pairs: AtomicU32,
 }
 
 impl Namespace {
@@ -33,7 +35,7 @@ impl Namespace {
                 return None;
             }
         }
-        let namespace = Self { name };
+        let namespace = Self { name, pairs: AtomicU32::new(0) };
         namespace.ip("link set lo up");
         Some(namespace)
     }
@@ -75,13 +77,25 @@ impl Namespace {
         command
     }
 
-    /// Two interfaces `v0` and `v1`, joined and up. Their numbers differ by more than those of two processes do:
-    /// net_af_packet makes a fanout group of both, which must not be the same for the two ends.
+    /// Two interfaces `v0` and `v1`, joined and up.
     pub fn add_veth(&self, ip_bytes: u32) {
-        let ends = format!("v0 index 100 mtu {ip_bytes} type veth peer name v1 index 16500 mtu {ip_bytes}");
-        self.ip(&format!("link add {ends}"));
-        self.ip("link set v0 up");
-        self.ip("link set v1 up");
+        self.add_joined("v0", "v1", ip_bytes);
+    }
+
+    /// Two interfaces of these names, joined and up. Numbers of all interfaces made so, in one namespace, differ by more
+    /// than those of two processes do: net_af_packet makes a fanout group of both, which must not be the same at two ends.
+    ///
+    /// # Panics
+    /// After two pairs.
+    pub fn add_joined(&self, near: &str, far: &str, ip_bytes: u32) {
+        let pair = self.pairs.fetch_add(1, Ordering::Relaxed);
+        assert!(pair < 2, "a fanout group has 16 bits");
+        let [near_index, far_index] = [100 + (pair << 15), 100 + (pair << 15) + (1 << 14)];
+        self.ip(&format!(
+            "link add {near} index {near_index} mtu {ip_bytes} type veth peer name {far} index {far_index} mtu {ip_bytes}"
+        ));
+        self.ip(&format!("link set {near} up"));
+        self.ip(&format!("link set {far} up"));
     }
 }
 

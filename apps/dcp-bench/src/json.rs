@@ -8,6 +8,7 @@ use crate::fairness::Fairness;
 use crate::load::Arrivals;
 use crate::measure;
 use crate::net::NetCounters;
+use crate::network::{Network, Shape};
 use crate::outcome::{Directions, Interval, Outcome};
 use crate::plan::{Device, Mode, Plan, Trigger};
 use crate::sizes::SizeDist;
@@ -47,6 +48,8 @@ struct Report<'a> {
     /// Like everything about the switch, only there when that is in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     hosts: Option<u32>,
+    #[serde(flatten)]
+    network: NetworkReport<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_gbps: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +77,34 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "is_false")]
     interrupted: bool,
     results: Vec<Row<'a>>,
+}
+
+/// What is other than one switch and links of any speed.
+#[derive(Serialize)]
+struct NetworkReport<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topology: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_weights: Option<&'a [u32]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lb: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_gbps: Option<f64>,
+}
+
+impl<'a> NetworkReport<'a> {
+    fn of(network: &'a Network) -> Self {
+        let Network { shape, link_gbps, balance, .. } = network;
+        let (topology, path_weights) = match shape {
+            Shape::Single => (None, None),
+            Shape::Direct => (Some("direct".to_owned()), None),
+            Shape::TwoSwitch(weights) => (Some("two-switch".to_owned()), Some(&weights[..])),
+            Shape::File { path, .. } => (Some(path.display().to_string()), None),
+        };
+        let has_choice = !matches!(shape, Shape::Single | Shape::Direct);
+        let link_gbps = (*link_gbps > 0.0).then_some(*link_gbps);
+        Self { topology, path_weights, lb: has_choice.then(|| balance.name()), link_gbps }
+    }
 }
 
 /// Probabilities from 0 to 1.
@@ -161,6 +192,7 @@ pub fn results(plan: &Plan, rows: &[(Plan, Outcome)], notes: &[String]) -> Strin
         rhcc: plan.congestion.rhcc.is_some(),
         seed: plan.seed,
         hosts: (plan.device == Device::Loop).then_some(plan.hosts),
+        network: NetworkReport::of(&plan.network),
         rate_gbps: plan.load.rate_gbps,
         arrivals: plan.load.arrivals.map(Arrivals::name),
         size_dist: plan.load.size_dist.map(SizeDist::name),
@@ -301,6 +333,15 @@ mod tests {
     #[test]
     fn results_have_the_shape_of_the_contract() {
         assert_eq!(parse(&results(&plan(), &[(plan(), outcome())], &notes())), parse(&golden()));
+    }
+
+    #[test]
+    fn network_is_told_where_it_is_not_the_usual_one() {
+        let network = Network { shape: Shape::TwoSwitch(vec![1, 4]), link_gbps: 2.5, ..Network::default() };
+        let plan = Plan { network, ..plan() };
+        let json = parse(&results(&plan, &[(plan.clone(), outcome())], &notes()));
+        assert_eq!((&json["topology"], &json["lb"]), (&"two-switch".into(), &"adaptive".into()));
+        assert_eq!((&json["path_weights"], &json["link_gbps"]), (&serde_json::json!([1, 4]), &2.5.into()));
     }
 
     #[test]

@@ -62,6 +62,15 @@ pub enum Balance {
 }
 
 impl Balance {
+    /// Name on the command line and in the JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ecmp => "ecmp",
+            Self::Spray => "spray",
+            Self::Adaptive => "adaptive",
+        }
+    }
+
     /// As switches call it.
     pub const fn policy(self) -> LoadBalance {
         match self {

@@ -77,9 +77,7 @@ fn pings_and_tcp_pass_between_kernels_over_veth() {
 fn a_client_over_veth_is_killed_and_replaced() {
     let Some(namespace) = Namespace::new_or_skip("af_packet over veth") else { return };
     for (host, port) in [("h0", "p0"), ("h1", "p1")] {
-        namespace.ip(&format!("link add {host} mtu 9000 type veth peer name {port} mtu 9000"));
-        namespace.ip(&format!("link set {host} up"));
-        namespace.ip(&format!("link set {port} up"));
+        namespace.add_joined(host, port, 9000);
     }
     let ports = "--port af_packet:p0 --port af_packet:p1 --trim 1%";
     let switch = Switch::start(Some(&namespace), ports);
