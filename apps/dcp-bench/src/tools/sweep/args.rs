@@ -17,7 +17,10 @@ use crate::sink;
 /// that takes a value takes a list of them.
 const UNLISTED: [&str; 8] = ["device", "ip", "gateway", "mac", "cores", "ecn", "interval", "host"];
 /// Options that a sweep keeps for itself.
-const OWN: [&str; 5] = ["json", "csv", "svg", "quiet", "report_gbits"];
+const OWN: [&str; 6] = ["json", "csv", "svg", "quiet", "report_gbits", ROUNDS];
+const ROUNDS: &str = "rounds";
+/// Most rounds.
+const ROUNDS_MAX: i64 = 99;
 /// Options that need another process, or a file for each run.
 const REFUSED: [(&str, &str); 6] = [
     ("host", "HOST"),
@@ -39,6 +42,8 @@ pub struct SweepArgs {
     pub(super) values: Vec<String>,
     /// The other options, the same for every run.
     pub(super) words: Vec<OsString>,
+    /// Runs of each value.
+    pub(super) rounds: usize,
     pub(super) json: Option<PathBuf>,
     pub(super) csv: Option<PathBuf>,
     pub(super) svg: Option<PathBuf>,
@@ -129,6 +134,7 @@ impl SweepArgs {
             option: option.clone(),
             values: values.iter().map(|value| value.to_string_lossy().into_owned()).collect(),
             words,
+            rounds: usize::from(matches.get_one::<u8>(ROUNDS).copied().unwrap_or(1)),
             json: path("json"),
             csv: path("csv"),
             svg: path("svg"),
@@ -170,6 +176,15 @@ fn command(op: Op) -> Command {
             command = command.mut_arg(id, listed);
         }
     }
+    command = command.arg(
+        Arg::new(ROUNDS)
+            .long(ROUNDS)
+            .value_name("N")
+            .default_value("1")
+            .value_parser(clap::value_parser!(u8).range(1..=ROUNDS_MAX))
+            .help("Run all values N times, in turns, and show the median run of each")
+            .help_heading("Sweep"),
+    );
     for (id, what) in
         [("csv", "Write the results to FILE as CSV"), ("svg", "Draw the results to FILE as SVG")]
     {
@@ -252,6 +267,7 @@ mod tests {
         }
         assert_eq!(line.len(), 6);
         assert!(sweep.quiet && sweep.json == Some("out".into()));
+        assert_eq!(sweep.rounds, 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `dcp-bench sweep`: one run for each value of an option, and what they came to as table, CSV, JSON and plot.
+//! `dcp-bench sweep`: one run, or the median of several, for each value of an option, and what they came to as table, CSV, JSON and plot.
 
 mod args;
 mod point;
@@ -66,19 +66,23 @@ fn run_all(
 ) -> Result<Vec<Point>, Failure> {
     console.table(&report::head(args))?;
     let bar = progress(args);
-    let mut points = Vec::new();
-    for value in &args.values {
+    let mut turns: Vec<Vec<Point>> = args.values.iter().map(|_| Vec::new()).collect();
+    let count = args.values.len();
+    for turn in 0..args.rounds * count {
+        let (index, is_last) = (turn % count, turn / count + 1 == args.rounds);
+        let value = &args.values[index];
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
         bar.set_message(format!("--{} {value}", args.option));
-        let point = point::run(&args.words_of(value), value, interrupted, current)?;
-        bar.suspend(|| show(args, &point, console))?;
+        turns[index].push(point::run(&args.words_of(value), value, interrupted, current)?);
+        if let (true, Some(middle)) = (is_last, point::middle(&turns[index])) {
+            bar.suspend(|| show(args, middle, console))?;
+        }
         bar.inc(1);
-        points.push(point);
     }
     bar.finish_and_clear();
-    Ok(points)
+    Ok(turns.iter().filter_map(|turns| point::middle(turns)).cloned().collect())
 }
 
 /// A bar over the runs; hidden unless stderr is a terminal.
@@ -86,7 +90,7 @@ fn progress(args: &SweepArgs) -> ProgressBar {
     if args.quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(args.values.len() as u64);
+    let bar = ProgressBar::new((args.rounds * args.values.len()) as u64);
     let style = ProgressStyle::with_template(" {spinner} {pos} of {len} runs done, {msg}, {elapsed} passed");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(100));

@@ -14,10 +14,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::failure::{Failure, FailureKind};
-use crate::tools::run::Run;
+use crate::tools::run::{Row, Run};
 
 /// What a run of a sweep came to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Point {
     /// The value of the option.
     pub(super) value: String,
@@ -69,6 +69,13 @@ impl Point {
         }
     }
 
+    /// What runs with one value are ordered by.
+    fn figure(&self) -> f64 {
+        let row = self.run.as_ref().and_then(|run| run.results.first());
+        let latency = |row: &Row| row.lat_us.as_ref().and_then(|lat| lat.p50);
+        row.and_then(|row| row.bw_average_gbps.or_else(|| latency(row))).unwrap_or(0.0)
+    }
+
     /// Whether the user stopped it.
     pub(super) const fn is_stopped(&self) -> bool {
         self.exit_code == FailureKind::Interrupted.exit_code()
@@ -84,6 +91,16 @@ impl Point {
     pub(super) fn message(&self) -> Option<&str> {
         self.json.get("error")?["message"].as_str()
     }
+}
+
+/// Of several runs with one value: the first that did not succeed, or the one whose rate, or latency, is the median.
+pub(super) fn middle(points: &[Point]) -> Option<&Point> {
+    let failed = points.iter().find(|point| point.exit_code != 0);
+    failed.or_else(|| {
+        let mut order: Vec<&Point> = points.iter().collect();
+        order.sort_by(|a, b| a.figure().total_cmp(&b.figure()));
+        order.get(order.len() / 2).copied()
+    })
 }
 
 /// The run that is going on, for who ends the program in the middle of it.
@@ -190,6 +207,21 @@ mod tests {
             assert_eq!((point.result(), point.exit_code, point.status()), ("failed", 1, Some("transfer")));
             assert!(point.message().is_some_and(|it| it.ends_with(": everything broke")), "{stdout}");
         }
+    }
+
+    #[test]
+    fn median_run_stands_unless_one_failed() {
+        let point = |gbps: f64| {
+            let json = format!(
+                r#"{{"op":"write","mode":"bw","results":[{{"size_bytes":1,"iterations":1,"seconds":1.0,"bw_average_gbps":{gbps}}}]}}"#
+            );
+            Point::new("1", Some(0), false, &json, "")
+        };
+        let points = [point(9.0), point(1.0), point(8.0)];
+        assert!((middle(&points).unwrap().figure() - 8.0).abs() < 1e-9);
+        let failed = Point::new("1", Some(101), false, "", "");
+        assert_eq!(middle(&[point(9.0), failed]).map(Point::result), Some("failed"));
+        assert!(middle(&[]).is_none());
     }
 
     #[test]

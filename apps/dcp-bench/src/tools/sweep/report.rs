@@ -167,6 +167,7 @@ pub(super) fn json(args: &SweepArgs, points: &[Point]) -> Json {
         "option": args.option,
         "values": args.values,
         "options": options,
+        "rounds": args.rounds,
         "interrupted": points.len() < args.values.len() || points.iter().any(|it| it["result"] == "stopped"),
         "points": points,
     });
@@ -205,6 +206,7 @@ mod tests {
             op: Op::Write,
             option: "trim".to_owned(),
             values: vec!["0".to_owned(), "5%".to_owned()],
+            rounds: 1,
             words: vec!["--size=64K".into()],
             json: None,
             csv: None,
