@@ -164,8 +164,12 @@ fn panic_ends_hogs_and_lifts_limits() {
         let program = Program::at(env!("CARGO_BIN_EXE_dcp-bench"));
         let burden = Burden { hogs: 1, is_governed: true };
         let _carried = Carried::start_with(burden, None, program).expect("hogs run");
-        parts = parts_of(me);
-        assert!(parts.len() >= 2);
+        // A guardian is one when it has begun its own program.
+        let both = within(PATIENCE, || {
+            parts = parts_of(me);
+            parts.len() >= 2
+        });
+        assert!(both, "{parts:?}");
         panic!("on purpose");
     }));
     let cause = panicked.expect_err("it panics");

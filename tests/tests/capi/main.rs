@@ -89,6 +89,7 @@ fn c_test_of_every_function_passes() {
 fn two_c_programs_move_a_text_over_memif() {
     let program = compile("examples/two_processes.c", "two_processes", &pkg_config(&["--libs"]));
     let socket = std::env::temp_dir().join(format!("dcp-capi-{}.sock", std::process::id()));
+    let _removed = Removed(&socket);
     let start = |role: &str, rest: &[&str]| {
         let mut command = Command::new(&program);
         command.arg(format!("memif:{},role={role}", socket.display())).args(rest);
@@ -102,7 +103,15 @@ fn two_c_programs_move_a_text_over_memif() {
     assert_eq!(client.output(), "answered \"HELLO, OTHER PROCESS\"\n");
     assert_eq!(said.next().as_deref(), Some("served \"HELLO, OTHER PROCESS\""));
     server.output();
-    let _ = std::fs::remove_file(socket);
+}
+
+/// A file that is gone after the test, however that ends.
+struct Removed<'a>(&'a Path);
+
+impl Drop for Removed<'_> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.0);
+    }
 }
 
 /// A program, ended with the test.
