@@ -7,9 +7,8 @@
 use std::hint::black_box;
 
 use dcp_core::{
-    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Operation, Peer,
-    QpConfig, QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status, TxFrame,
-    TxSink,
+    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Peer, QpConfig,
+    QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status, TxFrame, TxSink,
 };
 use dcp_wire::{Ipv4Addr, MacAddr, Msn, PARSE_LEN, PKey, ParseOptions, Ssn};
 
@@ -117,19 +116,10 @@ fn burst(from: &mut Host, to: &mut Host, wire: &mut Wire, now: Instant) -> usize
 /// Keeps `depth` messages outstanding on every queue pair until all are done; returns the polls.
 #[inline(never)]
 fn measured(client: &mut Host, server: &mut Host, wire: &mut Wire, load: Load, now: &mut u64) -> u64 {
-    const NOTHING: Completion = Completion {
-        wr_id: 0,
-        qp: QpId(0),
-        status: Status::Flushed,
-        operation: Operation::Write,
-        byte_len: 0,
-        imm: None,
-        solicited: false,
-    };
     let sges = [Sge { va: 0, len: load.len, lkey: client.keys.lkey }];
     let op = SendOp::Write(Remote { va: 0, rkey: server.keys.rkey });
     let (mut posted, mut done, mut polls) = (0, 0, 0);
-    let mut completions = [NOTHING; 32];
+    let mut completions = [Completion::BLANK; 32];
     for _ in 0..load.depth {
         for &qp in &client.qps {
             client.endpoint.post_send(qp, &SendRequest::new(1, op, &sges)).expect("room");

@@ -33,15 +33,40 @@ pub fn stopped_by_signals() -> Result<&'static AtomicBool, Failure> {
 }
 
 /// Writes a file; `-` is stdout.
-///
-/// # Errors
-/// It cannot be written.
-pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if path == Path::new("-") {
         print!("{text}");
         return Ok(());
     }
     std::fs::write(path, text).map_err(|error| Failure::Environment(format!("{}: {error}", path.display())))
+}
+
+/// What a program has measured: for people, for programs, and as a plot, or why that cannot be drawn.
+#[derive(Debug)]
+pub struct Told {
+    /// Text.
+    pub tables: String,
+    /// One object.
+    pub json: String,
+    /// SVG, or a sentence.
+    pub svg: Result<String, String>,
+}
+
+/// Prints the tables, unless stdout is the JSON's, and writes the files that are wanted.
+///
+/// # Errors
+/// One of them cannot be written.
+pub fn publish(told: Told, json: Option<&Path>, svg: Option<&Path>) -> Result<(), Failure> {
+    if json != Some(Path::new("-")) {
+        print!("{}", told.tables);
+    }
+    if let Some(path) = json {
+        write(path, &told.json)?;
+    }
+    match svg {
+        Some(path) => write(path, &told.svg.map_err(Failure::Broken)?),
+        None => Ok(()),
+    }
 }
 
 /// The exit code; a failure is told first.

@@ -3,9 +3,8 @@
 use std::hint::black_box;
 
 use dcp_core::{
-    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Operation, Peer,
-    QpConfig, QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status, TxFrame,
-    TxSink,
+    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Peer, QpConfig,
+    QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status, TxFrame, TxSink,
 };
 use dcp_wire::{Ipv4Addr, Msn, PKey, Packet, Ssn};
 
@@ -114,20 +113,11 @@ pub(super) struct Endpoints {
 impl Endpoints {
     /// So many queue pairs, with nothing posted.
     pub(super) fn new(qps: u32, len: u32) -> Self {
-        const NOTHING: Completion = Completion {
-            wr_id: 0,
-            qp: QpId(0),
-            status: Status::Flushed,
-            operation: Operation::Write,
-            byte_len: 0,
-            imm: None,
-            solicited: false,
-        };
         let (mut client, mut server) = (Host::new(1, qps), Host::new(2, qps));
         client.connect(&server);
         server.connect(&client);
         let frames = || Frames(Vec::with_capacity(BURST));
-        let done = vec![NOTHING; DEPTH as usize];
+        let done = vec![Completion::BLANK; DEPTH as usize];
         Self { client, server, len, now: 0, data: frames(), answers: frames(), done }
     }
 

@@ -1,8 +1,8 @@
 //! One host: an endpoint, its memory and its driver.
 
 use dcp_core::{
-    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Operation, PdId,
-    QpConfig, QpId, RegionId, RxPacket, RxSink, RxVerdict, Segment, Sge, SrqId, Status, TxFrame, TxSink,
+    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, PdId, QpConfig,
+    QpId, RegionId, RxPacket, RxSink, RxVerdict, Segment, Sge, SrqId, TxFrame, TxSink,
 };
 use dcp_wire::{Ipv4Addr, Kind, MacAddr, Packet, ParseOptions};
 
@@ -213,16 +213,7 @@ impl Host {
     /// Moves new completions to [`Host::completions`]. Frames are copies here, so none refers to memory (T-17).
     pub fn collect(&mut self) {
         self.endpoint.handle_drained();
-        let blank = Completion {
-            wr_id: 0,
-            qp: QpId(0),
-            status: Status::Flushed,
-            operation: Operation::Write,
-            byte_len: 0,
-            imm: None,
-            solicited: false,
-        };
-        let mut batch = [blank; 64];
+        let mut batch = [Completion::BLANK; 64];
         loop {
             let count = self.endpoint.poll_completions(self.cq, &mut batch);
             if count == 0 {

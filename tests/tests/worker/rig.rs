@@ -3,8 +3,8 @@
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dcp::core::{
-    Access, Completion, CongestionControl, CqId, Endpoint, EndpointConfig, MrAttr, MrKeys, Operation, Peer,
-    QpConfig, QpId, Remote, SendOp, SendRequest, Sge, Status,
+    Access, Completion, CongestionControl, CqId, Endpoint, EndpointConfig, MrAttr, MrKeys, Peer, QpConfig,
+    QpId, Remote, SendOp, SendRequest, Sge, Status,
 };
 use dcp::dpdk::{
     Clock, Eal, EalConfig, FabricConfig, HugePreference, LcoreGuard, Pool, PoolConfig, QueuePair, Region,
@@ -213,16 +213,7 @@ impl Rig {
     }
 
     fn collect(&mut self) {
-        let blank = Completion {
-            wr_id: 0,
-            qp: QpId(0),
-            status: Status::Success,
-            operation: Operation::Write,
-            byte_len: 0,
-            imm: None,
-            solicited: false,
-        };
-        let mut batch = [blank; 64];
+        let mut batch = [Completion::BLANK; 64];
         let count = self.client.worker.endpoint_mut().poll_completions(self.client.cq, &mut batch);
         for completion in &batch[..count] {
             assert_eq!(completion.status, Status::Success, "message {}", completion.wr_id);

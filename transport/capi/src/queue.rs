@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::slice;
 
-use dcp::verbs::{Completion, Cq, CqOverflow, Operation, Status};
+use dcp::verbs::{Completion, Cq, CqOverflow};
 
 use crate::context::dcp_context;
 use crate::failure::{Failure, entry, entry_pointer};
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn dcp_req_notify_cq(cq: *mut dcp_cq) -> c_int {
 const BATCH: usize = 32;
 
 fn poll(cq: &Cq, out: &mut [MaybeUninit<dcp_wc>]) -> Result<usize, Failure> {
-    let mut batch = [BLANK; BATCH];
+    let mut batch = [Completion::BLANK; BATCH];
     let mut taken = 0;
     loop {
         let room = (out.len() - taken).min(BATCH);
@@ -136,16 +136,6 @@ fn poll(cq: &Cq, out: &mut [MaybeUninit<dcp_wc>]) -> Result<usize, Failure> {
         }
     }
 }
-
-const BLANK: Completion = Completion {
-    wr_id: 0,
-    qpn: 0,
-    status: Status::Success,
-    operation: Operation::Send,
-    byte_len: 0,
-    imm: None,
-    solicited: false,
-};
 
 #[cold]
 fn overflowed(overflow: CqOverflow) -> Failure {

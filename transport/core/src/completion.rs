@@ -85,6 +85,19 @@ pub struct Completion {
     pub solicited: bool,
 }
 
+impl Completion {
+    /// What a place for one holds until [`Endpoint::poll_completions`](crate::Endpoint::poll_completions) fills it.
+    pub const BLANK: Self = Self {
+        wr_id: 0,
+        qp: QpId(0),
+        status: Status::Flushed,
+        operation: Operation::Write,
+        byte_len: 0,
+        imm: None,
+        solicited: false,
+    };
+}
+
 /// A completion queue: bounded, first in first out.
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Cq {

@@ -31,6 +31,19 @@ pub struct Completion {
     pub solicited: bool,
 }
 
+impl Completion {
+    /// What a place for one holds until [`Cq::poll`] fills it.
+    pub const BLANK: Self = Self {
+        wr_id: 0,
+        qpn: 0,
+        status: Status::Success,
+        operation: Operation::Send,
+        byte_len: 0,
+        imm: None,
+        solicited: false,
+    };
+}
+
 /// Completions were lost because the queue was full; its queue pairs are of no use any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CqOverflow {
@@ -112,15 +125,7 @@ impl Cq {
     /// # Errors
     /// As [`Cq::poll`].
     pub fn poll_one(&self) -> Result<Option<Completion>, CqOverflow> {
-        let mut one = [Completion {
-            wr_id: 0,
-            qpn: 0,
-            status: Status::Success,
-            operation: Operation::Send,
-            byte_len: 0,
-            imm: None,
-            solicited: false,
-        }];
+        let mut one = [Completion::BLANK];
         Ok((self.poll(&mut one)? == 1).then_some(one[0]))
     }
 

@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
-use dcp::core::{Access, CqId, Endpoint, MrAttr, MrKeys, PdId, QpConfig};
+use dcp::core::{Access, Completion, CqId, Endpoint, MrAttr, MrKeys, PdId, QpConfig};
 use dcp::dpdk::memory::{MemInfo, available_bytes};
 use dcp::dpdk::{HugePreference, Region};
 use dcp::wire::Msn;
 
 use super::layout::Layout;
-use super::sender::BLANK;
 use crate::failure::Failure;
 use crate::plan::Plan;
 
@@ -165,7 +164,7 @@ impl Cqs {
 impl Cqs {
     /// Forgets completions that nobody took.
     pub(crate) fn drain(&self, endpoint: &mut Endpoint) {
-        let mut batch = [BLANK; 64];
+        let mut batch = [Completion::BLANK; 64];
         for cq in [self.send, self.recv] {
             while endpoint.poll_completions(cq, &mut batch) > 0 {}
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
-use dcp::core::{PostError, QpId, Remote, SendRequest, Sge, Status};
+use dcp::core::{Completion, PostError, QpId, Remote, SendRequest, Sge, Status};
 use dcp::wire::RegionKey;
 
 use super::content::{Content, Count, SERVER};
@@ -11,7 +11,7 @@ use super::copies::Copies;
 use super::layout::Layout;
 use super::memory::{Cqs, Memory, REGION_VA, Role};
 use super::receiver::Receives;
-use super::sender::{BLANK, failed};
+use super::sender::failed;
 use super::tally::Done;
 use crate::failure::Failure;
 use crate::op::Op;
@@ -156,7 +156,7 @@ impl<'a> Rally<'a> {
     /// # Errors
     /// A message failed, or brought what was not sent.
     pub(crate) fn collect(&mut self) -> Result<(), Failure> {
-        let mut batch = [BLANK; COMPLETIONS];
+        let mut batch = [Completion::BLANK; COMPLETIONS];
         loop {
             let count = self.worker.endpoint_mut().poll_completions(self.cqs.send, &mut batch);
             for completion in &batch[..count] {

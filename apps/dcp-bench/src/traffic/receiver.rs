@@ -6,7 +6,6 @@ use dcp::wire::RegionKey;
 
 use super::content::{Content, Count, name};
 use super::memory::REGION_VA;
-use super::sender::BLANK;
 use super::tally::Done;
 use crate::failure::{self, Failure};
 use crate::op::immediate;
@@ -79,7 +78,7 @@ impl Receives {
         if self.depth == 0 {
             return Ok(());
         }
-        let mut batch = [BLANK; COMPLETIONS];
+        let mut batch = [Completion::BLANK; COMPLETIONS];
         loop {
             let count = endpoint.poll_completions(self.cq, &mut batch);
             for completion in &batch[..count] {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
-use dcp::core::{Completion, CqId, Endpoint, Operation, PostError, QpId, Remote, SendRequest, Sge, Status};
+use dcp::core::{Completion, CqId, Endpoint, PostError, QpId, Remote, SendRequest, Sge, Status};
 use dcp::dpdk::Region;
 use dcp::wire::RegionKey;
 
@@ -21,16 +21,6 @@ use crate::stats::Latencies;
 
 /// Completions taken at a time.
 const COMPLETIONS: usize = 64;
-/// What a completion is before it is there.
-pub(super) const BLANK: Completion = Completion {
-    wr_id: 0,
-    qp: QpId(0),
-    status: Status::Success,
-    operation: Operation::Write,
-    byte_len: 0,
-    imm: None,
-    solicited: false,
-};
 
 /// One queue pair's part of the run.
 #[derive(Clone, Copy, Debug)]
@@ -326,7 +316,7 @@ impl<'a> Sender<'a> {
     /// # Errors
     /// A message failed.
     pub(crate) fn collect(&mut self) -> Result<(), Failure> {
-        let mut batch = [BLANK; COMPLETIONS];
+        let mut batch = [Completion::BLANK; COMPLETIONS];
         // What was only flushed does not tell why; the request that failed is among the others.
         let mut flushed = None;
         loop {
