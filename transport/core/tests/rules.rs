@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::*;
-use dcp_core::{CongestionControl, Instant, QpConfig, QpState, SendOp, Status};
+use dcp_core::{CongestionControl, DcqcnConfig, Instant, QpConfig, QpState, Rate, SendOp, Status};
 use dcp_pair::{Lossless, MR_VA, Pair, PairConfig, Side, WriteRange, fate};
 use dcp_wire::{
     Data, DataOp, Generation, Headers, Kind, Msn, Packet, PacketName, Part, Probe, Psn, RegionKey, Reth,
@@ -56,24 +56,38 @@ fn no_more_than_w_messages_are_under_way() {
     assert_eq!(sent, (0..4).collect());
 }
 
+/// Lengths of the turns that two queue pairs take, in packets, when each has `count` WRITEs of `len` bytes.
+fn turns(qp: fn(&mut QpConfig), count: u64, len: u32) -> Vec<usize> {
+    let mut pair = with(2, qp);
+    // Idle for long enough to begin with a whole burst.
+    pair.now = pair.now.after(1_000_000);
+    for qp in 0..2 {
+        post_writes(&mut pair, qp, count, len);
+    }
+    let owners: Vec<u32> = burst(&mut pair).iter().map(|packet| packet.headers.dest_qpn.get() & 1).collect();
+    owners.chunk_by(|a, b| a == b).map(<[u32]>::len).collect()
+}
+
 // T-2.
 #[test]
-fn queue_pairs_take_turns_of_sixteen_kib_and_eight_requests() {
-    let mut pair = with(2, |qp| qp.mtu = MTU);
-    for qp in 0..2 {
-        post_writes(&mut pair, qp, 1, 64 << 10);
-    }
-    let owners: Vec<u32> = burst(&mut pair).iter().map(|packet| packet.headers.dest_qpn.get() & 1).collect();
-    for (turn, frames) in owners.chunks(16).enumerate() {
-        assert!(frames.iter().all(|&qp| qp == turn as u32 % 2), "turn {turn}: {frames:?}");
-    }
-    let mut pair = with(2, |qp| qp.mtu = MTU);
-    for qp in 0..2 {
-        post_writes(&mut pair, qp, 20, 1);
-    }
-    let owners: Vec<u32> = burst(&mut pair).iter().map(|packet| packet.headers.dest_qpn.get() & 1).collect();
-    let runs: Vec<usize> = owners.chunk_by(|a, b| a == b).map(<[u32]>::len).collect();
-    assert_eq!(runs, [8, 8, 8, 8, 4, 4]);
+fn queue_pairs_take_turns_of_sixty_four_kib_and_eight_requests() {
+    assert_eq!(turns(|qp| qp.mtu = MTU, 1, 160 << 10), [64, 64, 64, 64, 32, 32]);
+    assert_eq!(turns(|qp| qp.mtu = MTU, 20, 1), [8, 8, 8, 8, 4, 4]);
+}
+
+// T-2, C-5: the paper's 16 KiB, which is the burst that an idle one may begin with, too.
+#[test]
+fn queue_pairs_with_congestion_control_take_turns_of_sixteen_kib() {
+    let paced = turns(
+        |qp| {
+            qp.mtu = MTU;
+            qp.rate_max = Rate::from_gbps(100);
+            qp.cc = CongestionControl::Dcqcn(DcqcnConfig::hpcc(qp.rate_max));
+        },
+        1,
+        160 << 10,
+    );
+    assert_eq!(paced, [16, 16]);
 }
 
 /// Probes of a client that sent 7 packets of a long message and then heard nothing for a quarter of the timeout.

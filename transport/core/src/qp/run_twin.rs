@@ -35,6 +35,7 @@ impl TxSink for Frames {
 fn sender(cc: CongestionControl) -> (Qp, Shared, dcp_wire::RegionKey) {
     let config = EndpointConfig {
         round_quota: 5 * MTU,
+        paced_quota: 3 * MTU,
         ..EndpointConfig::new(MacAddr([2; 6]), Ipv4Addr::new(10, 0, 0, 1))
     };
     let mut memory = Memory::new();
@@ -73,7 +74,7 @@ fn sender(cc: CongestionControl) -> (Qp, Shared, dcp_wire::RegionKey) {
 
 /// A turn without the shortcut.
 fn longer_turn(qp: &mut Qp, now: Instant, shared: &mut Shared, sink: &mut Frames) -> TurnEnd {
-    let (bytes, wqes) = (shared.config.round_quota, shared.config.round_wqes);
+    let (bytes, wqes) = (qp.quota(&shared.config), shared.config.round_wqes);
     let mut budget = Budget { bytes, wqes, now, sent: Sent::default() };
     if let Some(controller) = &mut qp.controller {
         controller.begin_turn(now, bytes);

@@ -6,7 +6,7 @@ use super::answer::AnswerBody;
 use super::post::pieces;
 use super::send_queue::{Remote, SegmentList, SendOp, Wqe};
 use super::{ICRC_LEN, Qp, QpState, Shared, WRITE_OVERHEAD};
-use crate::{Instant, QpId, TxFrame, TxSink};
+use crate::{EndpointConfig, Instant, QpId, TxFrame, TxSink};
 
 /// Why a turn ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,19 +122,21 @@ impl Qp {
         !waits
     }
 
-    /// One turn: at most `round_quota` bytes, retransmissions first (T-2).
+    /// Bytes of a turn.
+    #[inline]
+    pub(super) fn quota(&self, config: &EndpointConfig) -> u32 {
+        if self.controller.is_some() { config.paced_quota } else { config.round_quota }
+    }
+
+    /// One turn: at most [`quota`](Self::quota) bytes, retransmissions first (T-2).
     pub(crate) fn turn<S: TxSink>(&mut self, now: Instant, shared: &mut Shared, sink: &mut S) -> TurnEnd {
         if !self.state.is_live() {
             return TurnEnd::Rest;
         }
-        let mut budget = Budget {
-            bytes: shared.config.round_quota,
-            wqes: shared.config.round_wqes,
-            now,
-            sent: Sent::default(),
-        };
+        let quota = self.quota(&shared.config);
+        let mut budget = Budget { bytes: quota, wqes: shared.config.round_wqes, now, sent: Sent::default() };
         if let Some(controller) = &mut self.controller {
-            controller.begin_turn(now, shared.config.round_quota);
+            controller.begin_turn(now, quota);
         }
         if !self.rare.answers.window.is_empty() {
             self.resend_returned(Stream::Answers, &mut budget, shared, sink);
