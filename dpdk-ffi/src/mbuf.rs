@@ -11,6 +11,7 @@ use dpdk_sys::rte_mbuf;
 use crate::pool::Pool;
 use crate::region::{Region, RegionRangeError};
 use crate::segment::Segment;
+use crate::streaming::Streaming;
 
 /// A frame in one or more segments. Dropping it gives all of them back to their pools, one call per frame: on the hot
 /// path, push what is to be freed to an [`MbufBatch`](crate::MbufBatch), which frees in bulk.
@@ -169,7 +170,7 @@ impl Mbuf {
     /// [`FrameRangeError`] when the frame ends before; `to` is then partly written.
     pub fn copy_to_slice(&self, offset: usize, to: &mut [u8]) -> Result<(), FrameRangeError> {
         // SAFETY: `to` is ours and as long as what is copied.
-        unsafe { self.copy_to_ptr(offset, to.as_mut_ptr(), to.len()) }
+        unsafe { self.copy_to_ptr(offset, to.as_mut_ptr(), to.len(), None) }
     }
 
     /// Copies `len` bytes from `offset` on straight into `region` at `region_offset`: the one copy of received payload.
@@ -186,13 +187,37 @@ impl Mbuf {
     ) -> Result<(), CopyError> {
         let to = region.range(region_offset, len).map_err(CopyError::Region)?;
         // SAFETY: the region vouches for `len` bytes at `to`.
-        unsafe { self.copy_to_ptr(offset, to, len) }.map_err(CopyError::Frame)
+        unsafe { self.copy_to_ptr(offset, to, len, None) }.map_err(CopyError::Frame)
+    }
+
+    /// The same past the caches, for memory that is not in them.
+    ///
+    /// # Errors
+    /// As [`copy_out`](Self::copy_out).
+    #[inline]
+    pub fn stream_out(
+        &self,
+        offset: usize,
+        region: &Region,
+        region_offset: u64,
+        len: usize,
+        streaming: &Streaming,
+    ) -> Result<(), CopyError> {
+        let to = region.range(region_offset, len).map_err(CopyError::Region)?;
+        // SAFETY: the region vouches for `len` bytes at `to`.
+        unsafe { self.copy_to_ptr(offset, to, len, Some(streaming)) }.map_err(CopyError::Frame)
     }
 
     /// # Safety
     /// `to` must be writable for `len` bytes.
     #[inline]
-    unsafe fn copy_to_ptr(&self, offset: usize, to: *mut u8, len: usize) -> Result<(), FrameRangeError> {
+    unsafe fn copy_to_ptr(
+        &self,
+        offset: usize,
+        to: *mut u8,
+        len: usize,
+        streaming: Option<&Streaming>,
+    ) -> Result<(), FrameRangeError> {
         let mut skip = offset;
         let mut done = 0;
         for segment in self.chain() {
@@ -201,9 +226,15 @@ impl Mbuf {
                 continue;
             }
             let take = (segment.len().saturating_sub(skip)).min(len - done);
-            // SAFETY: `take` bytes are in the segment behind `skip`, and `to` has room for them behind `done`. `copy`, not
-            // `copy_nonoverlapping`: over net_ring the payload may lie in the very region that it is written to.
-            unsafe { ptr::copy(segment.data().wrapping_add(skip), to.wrapping_add(done), take) };
+            let (from, to) = (segment.data().wrapping_add(skip), to.wrapping_add(done));
+            // `take` bytes are in the segment behind `skip`, and `to` has room for them behind `done`. Over net_ring the
+            // payload may lie in the very region that it is written to, so the two may overlap.
+            match streaming {
+                // SAFETY: as just said.
+                Some(streaming) => unsafe { streaming.copy(from, to, take) },
+                // SAFETY: as just said.
+                None => unsafe { ptr::copy(from, to, take) },
+            }
             done += take;
             skip = 0;
             if done == len {

@@ -8,6 +8,7 @@ pub mod connect;
 pub mod device;
 pub mod net;
 mod place;
+mod recency;
 mod transmit;
 pub mod verbs;
 mod worker;

@@ -3,24 +3,31 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dcp_core::{AtomicOp, RxSink, Segment};
-use dpdk_ffi::{Mbuf, Region};
+use dpdk_ffi::{Mbuf, Region, Streaming};
+
+use crate::recency::{self, Recency};
 
 /// Places the payload of one frame.
 pub(crate) struct Placer<'a> {
     pub(crate) frame: &'a Mbuf,
     pub(crate) payload_offset: usize,
     pub(crate) regions: &'a [Region],
+    pub(crate) recency: &'a mut Recency,
+    pub(crate) streaming: &'a Streaming,
 }
 
 impl RxSink for Placer<'_> {
     #[inline]
     fn place(&mut self, payload_offset: u32, to: Segment) {
         let from = self.payload_offset + payload_offset as usize;
-        let region = &self.regions[to.region.index()];
+        let (region, len) = (&self.regions[to.region.index()], to.len as usize);
+        let placed = if len >= recency::LEN_MIN && !self.recency.note(address(region, to.offset), len) {
+            self.frame.stream_out(from, region, to.offset, len, self.streaming)
+        } else {
+            self.frame.copy_out(from, region, to.offset, len)
+        };
         // The core checked the range against the registration, and the parser the payload against the frame.
-        self.frame
-            .copy_out(from, region, to.offset, to.len as usize)
-            .expect("ranges inside the frame and the registered region");
+        placed.expect("ranges inside the frame and the registered region");
     }
 
     fn atomic(&mut self, at: Segment, op: AtomicOp) -> u64 {
@@ -47,4 +54,11 @@ impl Placer<'_> {
             .atomic_u64(at.offset)
             .expect("registered on an 8-byte boundary, and aligned there")
     }
+}
+
+/// Where in memory: a number to remember it by, nothing is reached with it.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "an offset in memory")]
+fn address(region: &Region, offset: u64) -> usize {
+    region.as_ptr().addr().wrapping_add(offset as usize)
 }

@@ -19,6 +19,11 @@ pub(crate) struct FrameBuilder<'a> {
 
 impl TxSink for FrameBuilder<'_> {
     #[inline]
+    fn prefetch<T: ?Sized>(&self, it: &T) {
+        dpdk_ffi::prefetch(it);
+    }
+
+    #[inline]
     fn capacity(&self) -> usize {
         let segments_max = if self.linear { 0 } else { self.segments_max };
         let frames = self.batch.room().min(self.stash.available(segments_max));

@@ -1,17 +1,20 @@
 //! The loop of one worker: an endpoint, its queue pair, its memory.
 
+mod ahead;
 mod lane;
 mod load;
 mod network;
 
 use dcp_core::{Endpoint, Instant, RegionId, RxPacket, RxVerdict};
 use dcp_wire::{BounceRewrite, HEADER_LEN_MAX, Kind, Packet, ParseError, ParseOptions};
-use dpdk_ffi::{Clock, HugePreference, Mbuf, MbufBatch, MbufStash, Pool, QueuePair, Region};
+use dpdk_ffi::{Clock, HugePreference, Mbuf, MbufBatch, MbufStash, Pool, QueuePair, Region, Streaming};
 
 use crate::device::Upkeep;
 use crate::net::NetStack;
 use crate::place::Placer;
+use crate::recency::Recency;
 use crate::transmit::FrameBuilder;
+use ahead::look_ahead;
 use lane::Others;
 pub(crate) use lane::{Lane, Queues};
 
@@ -79,6 +82,7 @@ pub struct Worker {
     /// Workers that take their frames from this one.
     others: Others,
     regions: Vec<Region>,
+    recency: Recency,
     /// In the place of regions that are gone.
     nothing: Region,
     stash: MbufStash,
@@ -133,6 +137,7 @@ impl Worker {
             queues,
             others: Others::default(),
             regions: Vec::new(),
+            recency: Recency::new(),
             nothing: Region::alloc(1, HugePreference::Never).expect("a byte of memory"),
             stash: MbufStash::new(&header_pool, &payload_pool),
             clock,
@@ -250,7 +255,10 @@ impl Worker {
             self.seen_empty = now;
         }
         self.counters.receive_load.handle_burst(count, now.since(arrived));
+        // What is copied past the caches is visible before this returns: before completions, and before any frame.
+        let streaming = Streaming::begin();
         let mut batch = std::mem::take(&mut self.rx);
+        look_ahead(&self.endpoint, &batch);
         for frame in batch.drain() {
             if !self.others.is_empty()
                 && let Some(ring) = self.others.of(&frame)
@@ -259,7 +267,7 @@ impl Worker {
                 count_handed(&mut self.counters, handed, &mut self.done);
                 continue;
             }
-            self.handle_frame(now, arrived, frame);
+            self.handle_frame(now, arrived, frame, &streaming);
         }
         self.rx = batch;
         self.done.free_all();
@@ -268,7 +276,7 @@ impl Worker {
     }
 
     #[inline]
-    fn handle_frame(&mut self, now: Instant, arrived: Instant, frame: Mbuf) {
+    fn handle_frame(&mut self, now: Instant, arrived: Instant, frame: Mbuf, streaming: &Streaming) {
         let icrc = self.endpoint.uses_icrc() && self.carries_icrc(&frame);
         let options = ParseOptions { icrc, ..self.options };
         let mut parsed = parse(options, &frame);
@@ -285,7 +293,8 @@ impl Worker {
             }
         };
         let payload_offset = usize::from(packet.payload_offset);
-        let mut placer = Placer { frame: &frame, payload_offset, regions: &self.regions };
+        let recency = &mut self.recency;
+        let mut placer = Placer { frame: &frame, payload_offset, regions: &self.regions, recency, streaming };
         match self.endpoint.handle_packet(now, &RxPacket { packet, arrived }, &mut placer) {
             RxVerdict::Bounce(rewrite) => self.bounce(frame, &rewrite, false),
             RxVerdict::Return(rewrite) => self.bounce(frame, &rewrite, true),

@@ -1,5 +1,7 @@
 //! The endpoint: all queue pairs of one worker, and the doors to them.
 
+mod near;
+
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
@@ -496,6 +498,7 @@ impl Endpoint {
     fn poll_data<S: TxSink>(&mut self, now: Instant, sink: &mut S) {
         while sink.capacity() > 0 {
             let Some(number) = self.ready.pop_front() else { return };
+            self.prefetch_turns(sink);
             let qp = &mut self.qps[number as usize];
             let end = qp.turn(now, &mut self.shared, sink);
             qp.ready = end == TurnEnd::More;

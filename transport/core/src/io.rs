@@ -111,4 +111,14 @@ pub trait TxSink {
 
     /// Takes a frame. Called at most [`TxSink::capacity`] times; cannot fail.
     fn push(&mut self, frame: TxFrame<'_>);
+
+    /// As [`Prefetch::prefetch`], for the state behind the frames that come next.
+    #[inline]
+    fn prefetch<T: ?Sized>(&self, _: &T) {}
+}
+
+/// Brings memory near before it is used, and does not wait: a driver can, and safe code cannot. Changes nothing but time.
+pub trait Prefetch {
+    /// Asks for the cache lines of `it`.
+    fn prefetch<T: ?Sized>(&self, it: &T);
 }

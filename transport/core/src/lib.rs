@@ -30,7 +30,7 @@ pub use config::{EndpointConfig, Peer, QpConfig, Terms, WindowError};
 pub use counters::{Counters, DropReason, QpCounters};
 pub use endpoint::{CreateError, Endpoint};
 pub use ids::{CqId, PdId, QpId, RegionId, SrqId};
-pub use io::{AtomicOp, RxPacket, RxSink, RxVerdict, Segment, TxFrame, TxSink};
+pub use io::{AtomicOp, Prefetch, RxPacket, RxSink, RxVerdict, Segment, TxFrame, TxSink};
 pub use memory::{Access, MrAttr, MrKeys, RegisterError};
 pub use mix::Mixer;
 pub use qp::{ModifyError, PostError, QpState, RecvRequest, Remote, SendOp, SendRequest, Sge};

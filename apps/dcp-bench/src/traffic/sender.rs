@@ -158,9 +158,12 @@ impl<'a> Sender<'a> {
             let now_ns = self.worker.clock().now_ns();
             schedule.release(now_ns - start_ns, &mut self.open);
         }
-        while let Some(flow) = self.open.pop() {
+        // In the order in which they opened: so they take their turns, and so their buffers lie in memory.
+        let mut open = std::mem::take(&mut self.open);
+        for flow in open.drain(..) {
             self.post(flow)?;
         }
+        self.open = open;
         let frames = self.worker.poll();
         self.collect()?;
         Ok(frames)

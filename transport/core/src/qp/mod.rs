@@ -7,6 +7,7 @@ mod control;
 mod fail;
 mod in_flight;
 mod message;
+mod near;
 mod post;
 mod progress;
 mod receive;
