@@ -54,7 +54,8 @@ fn average_is_the_sum_of_both_directions() {
     let bits = 400.0 * 65536.0 * 8.0;
     let (seconds, gbps) = (row["seconds"].as_f64().unwrap(), row["bw_average_gbps"].as_f64().unwrap());
     assert!((gbps * seconds * 1e9 / bits - 1.0).abs() < 1e-6, "{row}");
-    assert!(row["bw_peak_gbps"].as_f64().unwrap() >= gbps, "{row}");
+    // The peak is a sum of two rates, the average a rate of two sums: they may differ in the last digit.
+    assert!(row["bw_peak_gbps"].as_f64().unwrap() >= gbps * (1.0 - 1e-9), "{row}");
 }
 
 #[test]
