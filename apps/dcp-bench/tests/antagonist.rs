@@ -1,10 +1,12 @@
 //! Hogs at the server: they burden it, are held back, and never outlive the run.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use dcp_bench::burden::{Burden, Carried};
@@ -12,22 +14,10 @@ use dcp_rhcc::clock::within;
 use dcp_rhcc::modes::Program;
 use serde_json::Value;
 
+use common::{Running, assert_refused, command, json, results};
+
 /// Bound against hanging, no measure of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn bench(options: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
-    command.args(options.split_whitespace()).stdin(Stdio::null());
-    command
-}
-
-#[track_caller]
-fn results(options: &str) -> Value {
-    let output = bench(options).output().expect("the program starts");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{options}: {stderr}");
-    serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object")
-}
 
 /// Hogs and guardians that a process started, by process id.
 fn parts_of(parent: u32) -> BTreeSet<u32> {
@@ -62,46 +52,25 @@ fn search(directory: &Path, prefix: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A run that is ended in some way, and killed if the test fails.
-struct Burdened(Child);
-
-impl Burdened {
-    /// Starts one, and waits for its two hogs and two guardians.
-    fn start() -> (Self, BTreeSet<u32>) {
-        let mut command = bench("write --antagonist 2 --rhcc-receiver -D 600 --size 4K --quiet");
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
-        let this = Self(child);
-        // Where no group can be made, there is nothing that a guardian of it would remove.
-        let wanted =
-            |parts: &BTreeSet<u32>| parts.len() >= if groups_of(this.0.id()).is_empty() { 3 } else { 4 };
-        assert!(within(PATIENCE, || wanted(&parts_of(this.0.id()))), "the hogs begin");
-        let parts = parts_of(this.0.id());
-        (this, parts)
-    }
-
-    fn signal(&self, name: &str) {
-        // By the shell's own `kill`: minimal systems have no such program.
-        let line = format!("kill -s {name} {}", self.0.id());
-        let sent = Command::new("sh").args(["-c", &line]).status().expect("there is a shell");
-        assert!(sent.success());
-    }
-
-    /// Waits for its end; answers its exit code.
-    fn ended(&mut self) -> Option<i32> {
-        let mut status = None;
-        within(PATIENCE, || {
-            status = self.0.try_wait().expect("it is a child");
-            status.is_some()
-        });
-        status.expect("it ends").code()
-    }
+/// A run with two hogs, and these and their guardians.
+fn start() -> (Running, BTreeSet<u32>) {
+    let mut command = command("write --antagonist 2 --rhcc-receiver -D 600 --size 4K --quiet");
+    let run = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    // Where no group can be made, there is nothing that a guardian of it would remove.
+    let wanted = |parts: &BTreeSet<u32>| parts.len() >= if groups_of(run.id()).is_empty() { 3 } else { 4 };
+    assert!(within(PATIENCE, || wanted(&parts_of(run.id()))), "the hogs begin");
+    let parts = parts_of(run.id());
+    (run, parts)
 }
 
-impl Drop for Burdened {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Waits for its end; answers its exit code.
+fn ended(run: &mut Running) -> Option<i32> {
+    let mut status = None;
+    within(PATIENCE, || {
+        status = run.child().try_wait().expect("it is a child");
+        status.is_some()
+    });
+    status.expect("it ends").code()
 }
 
 #[track_caller]
@@ -112,10 +81,9 @@ fn nothing_is_left(pid: u32, parts: &BTreeSet<u32>) {
 
 #[test]
 fn hogs_burden_the_server_and_the_receivers_control_holds_them_back() {
-    let json = results("write --antagonist 2 --rhcc-receiver -D 0.5 --size 64K --json -");
+    let json = results("write --antagonist 2 --rhcc-receiver -D 0.5 --size 64K");
     assert_eq!(json["threads"], "split");
     let row = &json["results"][0];
-    assert_eq!(row["verified"], true);
     let host = &row["host"];
     assert_eq!((&host["hogs"], &host["rhcc_receiver"]), (&2.into(), &true.into()));
     assert!(host["hogs_gbs"].as_f64() > Some(0.0), "{host}");
@@ -127,33 +95,32 @@ fn hogs_burden_the_server_and_the_receivers_control_holds_them_back() {
 
 #[test]
 fn latency_is_measured_beside_hogs_too() {
-    let json = results("write --lat --antagonist 1 --rhcc-receiver -n 20 --size 64K --json -");
+    let json = results("write --lat --antagonist 1 --rhcc-receiver -n 20 --size 64K");
     assert_eq!(json["results"][0]["host"]["hogs"], 1);
-    assert_eq!(json["results"][0]["verified"], true);
 }
 
 #[test]
 fn control_without_hogs_holds_nobody_back() {
-    let json = results("write --rhcc-receiver -n 500 --json -");
+    let json = results("write --rhcc-receiver -n 500");
     let host = &json["results"][0]["host"];
     assert_eq!((&host["hogs"], &host["actuator"]), (&0.into(), &Value::Null));
-    assert!(results("write -n 10 --json -")["results"][0].get("host").is_none());
+    assert!(results("write -n 10")["results"][0].get("host").is_none());
 }
 
 #[test]
 fn ctrl_c_ends_hogs_and_lifts_limits() {
-    let (mut run, parts) = Burdened::start();
+    let (mut run, parts) = start();
     run.signal("INT");
-    assert_eq!(run.ended(), Some(130));
-    nothing_is_left(run.0.id(), &parts);
+    assert_eq!(ended(&mut run), Some(130));
+    nothing_is_left(run.id(), &parts);
 }
 
 #[test]
 fn run_that_is_killed_leaves_no_hogs_and_no_groups() {
-    let (mut run, parts) = Burdened::start();
+    let (mut run, parts) = start();
     run.signal("KILL");
-    assert_eq!(run.ended(), None);
-    nothing_is_left(run.0.id(), &parts);
+    assert_eq!(ended(&mut run), None);
+    nothing_is_left(run.id(), &parts);
 }
 
 #[test]
@@ -180,7 +147,7 @@ fn panic_ends_hogs_and_lifts_limits() {
 
 #[test]
 fn table_has_a_row_for_each_half_of_rhcc_with_and_without_hogs() {
-    let json = results("rhcc -n 20 --json -");
+    let json = json("rhcc -n 20", 0);
     let rows = json["rows"].as_array().expect("rows");
     let rhcc: Vec<_> = rows.iter().map(|row| (row["hogs"].clone(), row["rhcc"].clone())).collect();
     let expected = [(0, "off"), (0, "both"), (1, "off"), (1, "sender"), (1, "receiver"), (1, "both")];
@@ -205,9 +172,6 @@ fn burden_where_no_server_is_is_refused() {
         ("rhcc --server --device memif:/tmp/x --ip 10.0.0.2/24", "rhcc runs in the loop"),
         ("rhcc --lat", "leave out --lat"),
     ] {
-        let output = bench(options).output().expect("the program starts");
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{options}: {text}");
-        assert!(text.contains(sentence), "{options}: {text}");
+        assert_refused(options, sentence);
     }
 }

@@ -1,27 +1,15 @@
 //! Runs in both directions, on the loop device.
 
-use std::process::{Command, Output, Stdio};
+mod common;
 
 use serde_json::Value;
 
-fn bench(op: &str, options: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
-    command.arg(op).args(options.split_whitespace()).stdin(Stdio::null());
-    command.output().expect("the program starts")
-}
+use common::{assert_refused_in_json, run, text};
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The JSON of a run that must succeed, with all of its data verified.
+/// The JSON of a run in both directions that must succeed, with all of its data verified.
 #[track_caller]
 fn results(op: &str, options: &str) -> Value {
-    let output = bench(op, &format!("-b {options} --json -"));
-    assert_eq!(output.status.code(), Some(0), "{op} {options}: {}", text(&output.stderr));
-    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
-    let rows = json["results"].as_array().expect("rows");
-    assert!(rows.iter().all(|row| row["verified"] == true), "{op} {options}: {json}");
+    let json = common::results(&format!("{op} -b {options}"));
     assert_eq!(json["bidirectional"], true);
     json
 }
@@ -87,7 +75,7 @@ fn all_sizes_have_a_row_each() {
 
 #[test]
 fn banner_names_both_directions_as_perftest_does() {
-    let table = text(&bench("send", "-b -n 5").stdout);
+    let table = text(&run("send -b -n 5").stdout);
     assert!(table.contains("Send Bidirectional BW Test"), "{table}");
 }
 
@@ -98,10 +86,6 @@ fn what_has_no_two_directions_is_refused() {
         ("--hosts 3", "--bidirectional is between two hosts, and --hosts is 3"),
         ("--device null", "null answers nothing"),
     ] {
-        let output = bench("write", &format!("-b {options} --json -"));
-        assert_eq!(output.status.code(), Some(2), "{options}");
-        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let message = json["error"]["message"].as_str().unwrap_or_default();
-        assert!(message.starts_with(sentence), "{message}");
+        assert_refused_in_json(&format!("write -b {options}"), sentence);
     }
 }

@@ -1,25 +1,20 @@
 //! What the program writes as JSON is JSON, whatever it does and however it ends.
 
+mod common;
+
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-fn command(line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
-    command.args(line.split_whitespace()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
+use common::{Running, command};
 
 /// The object on stdout, which Python takes too where there is one.
 #[track_caller]
 fn object(output: &Output, line: &str, code: i32) -> Value {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{line}: {stderr}");
-    let json: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let json = common::object(output, code, line);
     assert_eq!(json["tool"], "dcp-bench", "{line}");
     if let Some(accepted) = python_accepts(&output.stdout) {
         assert!(accepted, "{line}: python3 -m json.tool refuses it");
@@ -29,7 +24,12 @@ fn object(output: &Output, line: &str, code: i32) -> Value {
 
 #[track_caller]
 fn run(line: &str, code: i32) -> Value {
-    object(&command(line).output().expect("the program starts"), line, code)
+    object(&common::run(line), line, code)
+}
+
+/// A run that goes on, and of which all is heard at its end.
+fn start(line: &str) -> Running {
+    Running::start(command(line).stdout(Stdio::piped()).stderr(Stdio::piped()))
 }
 
 /// `None` where there is no Python.
@@ -97,16 +97,14 @@ fn failures_of_every_kind_write_json() {
 #[test]
 fn stopped_run_writes_json() {
     let line = "write -D 60 --json -";
-    let child = command(line).spawn().expect("the program starts");
+    let child = start(line);
     let status = PathBuf::from(format!("/proc/{}/status", child.id()));
     // Bit 1 is SIGINT: from here on it is caught.
     while !catches(&status, 1 << 1) {
         std::thread::yield_now();
     }
-    // By the shell's own `kill`: minimal systems have no such program.
-    let stop = format!("kill -s INT {}", child.id());
-    assert!(Command::new("sh").args(["-c", &stop]).status().expect("there is a shell").success());
-    let json = object(&child.wait_with_output().expect("it ends"), line, 130);
+    child.signal("INT");
+    let json = object(&child.end(), line, 130);
     assert!(json["interrupted"] == true || json["error"]["kind"] == "interrupted", "{json}");
 }
 
@@ -116,18 +114,6 @@ fn catches(status: &Path, bit: u64) -> bool {
     let mask =
         text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default().trim().to_owned();
     u64::from_str_radix(&mask, 16).is_ok_and(|mask| mask & bit != 0)
-}
-
-/// Ends a server that its client never reached.
-struct Server(Option<Child>);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
 }
 
 #[test]
@@ -145,10 +131,9 @@ fn write_json_both(name: &str, options: &str) {
     let socket = socket.display();
     let common = format!("-n 20 {options} --json - -p {port} --device memif:{socket}");
     let server_line = format!("send --server --ip 10.0.0.1/24 {common}");
-    let mut server = Server(Some(command(&server_line).spawn().expect("the program starts")));
+    let server = start(&server_line);
     let client = run(&format!("send localhost --ip 10.0.0.2/24 {common}"), 0);
-    let ended = server.0.take().map(Child::wait_with_output).expect("there is one").expect("it ends");
-    let server = object(&ended, &server_line, 0);
+    let server = object(&server.end(), &server_line, 0);
     assert_eq!((&client["role"], &server["role"]), (&"client".into(), &"server".into()));
     let _ = std::fs::remove_file(socket.to_string());
 }

@@ -1,8 +1,10 @@
 //! What `dcp-bench OP --lat` does on the loop device, seen from outside. Nothing here depends on how long it takes.
 
-use std::process::{Command, Stdio};
+mod common;
 
 use serde_json::Value;
+
+use common::{assert_refused, object, run, text};
 
 const OPS: [(&str, &str, &str); 7] = [
     ("write", "half_round_trip", "last_byte"),
@@ -17,14 +19,11 @@ const OPS: [(&str, &str, &str); 7] = [
 /// The JSON of a run that must succeed, and its table.
 #[track_caller]
 fn latency(op: &str, options: &str) -> (Value, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
-    command.args([op, "--lat", "--json", "-"]).args(options.split_whitespace()).stdin(Stdio::null());
-    let output = command.output().expect("the program starts");
-    let table = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{op} {options}: {table}");
-    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
+    let line = format!("{op} --lat --json - {options}");
+    let output = run(&line);
+    let json = object(&output, 0, &line);
     assert_eq!((&json["mode"], &json["results"][0]["verified"]), (&"lat".into(), &true.into()), "{json}");
-    (json, table)
+    (json, text(&output.stderr))
 }
 
 #[track_caller]
@@ -125,9 +124,6 @@ fn several_at_a_time_are_refused() {
         ("--hosts 3", "--hosts is for bandwidth"),
         ("--device null", "null answers nothing"),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
-        let output = command.args(["write", "--lat"]).args(options.split(' ')).output().expect("it starts");
-        assert_eq!(output.status.code(), Some(2), "{options}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains(sentence), "{options}");
+        assert_refused(&format!("write --lat {options}"), sentence);
     }
 }

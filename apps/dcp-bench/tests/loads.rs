@@ -1,41 +1,15 @@
 //! Sizes, loads and what is told of them, on the loop device. Nothing here depends on how fast it is.
 
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+mod common;
 
 use serde_json::Value;
 
-fn bench(op: &str, options: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
-    command.arg(op).args(options.split_whitespace()).stdin(Stdio::null());
-    command.output().expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The JSON of a run that must succeed, with all of its data verified.
-#[track_caller]
-fn results(op: &str, options: &str) -> Value {
-    let output = bench(op, &format!("{options} --json -"));
-    assert_eq!(output.status.code(), Some(0), "{op} {options}: {}", text(&output.stderr));
-    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
-    let rows = json["results"].as_array().expect("rows");
-    assert!(rows.iter().all(|row| row["verified"] == true), "{op} {options}: {json}");
-    json
-}
-
-fn file(name: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_file(&path);
-    path
-}
+use common::{assert_code, assert_refused, file, json, json_in, results, run, text};
 
 #[test]
 fn all_sizes_have_a_row_each() {
     for (op, options) in [("write", "-a -n 3"), ("send", "-a -n 2 -q 2"), ("write", "-a -n 3 --lat")] {
-        let json = results(op, options);
+        let json = results(&format!("{op} {options}"));
         let rows = json["results"].as_array().unwrap();
         let sizes: Vec<u64> = rows.iter().map(|row| row["size_bytes"].as_u64().unwrap()).collect();
         assert_eq!(sizes, (1..=23).map(|exponent| 1u64 << exponent).collect::<Vec<_>>(), "{op} {options}");
@@ -51,7 +25,7 @@ fn all_sizes_have_a_row_each() {
 
 #[test]
 fn table_of_all_sizes_has_one_head_and_one_footer() {
-    let output = bench("write", "-a -n 2");
+    let output = run("write -a -n 2");
     let table = text(&output.stdout);
     assert_eq!(table.matches("#iterations").count(), 1, "{table}");
     assert_eq!(table.matches(" network: ").count(), 1, "{table}");
@@ -61,7 +35,7 @@ fn table_of_all_sizes_has_one_head_and_one_footer() {
 #[test]
 fn rows_are_written_as_csv() {
     let path = file("rows.csv");
-    let json = results("write", &format!("-a -n 3 --csv {}", path.display()));
+    let json = results(&format!("write -a -n 3 --csv {}", path.display()));
     let csv = std::fs::read_to_string(path).unwrap();
     let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(lines.len(), 24);
@@ -72,7 +46,7 @@ fn rows_are_written_as_csv() {
         assert_eq!(line[column("data_packets")], row["net"]["data_packets"].to_string());
         assert_eq!((line[column("lat_min_us")], line[column("verified")]), ("", "true"));
     }
-    let output = bench("send", "--lat -n 5 --csv -");
+    let output = run("send --lat -n 5 --csv -");
     let (csv, table) = (text(&output.stdout), text(&output.stderr));
     assert!(csv.starts_with("op,mode,") && csv.contains("send,lat,\"loop\",2,5,"), "{csv}");
     assert!(table.contains("#iterations"), "{table}");
@@ -81,7 +55,7 @@ fn rows_are_written_as_csv() {
 #[test]
 fn intervals_add_up_to_the_run() {
     for options in ["-D 0.5", "-D 0.5 --threads split -q 4", "-n 3000 -s 1M"] {
-        let json = results("write", &format!("{options} --interval 0.1"));
+        let json = results(&format!("write {options} --interval 0.1"));
         let row = &json["results"][0];
         let intervals = row["intervals"].as_array().expect("intervals");
         let messages: u64 = intervals.iter().map(|it| it["messages"].as_u64().unwrap()).sum();
@@ -89,7 +63,7 @@ fn intervals_add_up_to_the_run() {
         assert_eq!(Some(messages), row["iterations"].as_u64(), "{options}");
         assert_eq!(bytes, messages * row["size_bytes"].as_u64().unwrap(), "{options}");
     }
-    let output = bench("write", "-D 0.5 --interval 0.1 --quiet");
+    let output = run("write -D 0.5 --interval 0.1 --quiet");
     let table = text(&output.stdout);
     let rows = table.lines().filter(|line| line.split_whitespace().next().is_some_and(is_span)).count();
     assert!(rows >= 2, "{table}");
@@ -105,19 +79,19 @@ fn is_span(word: &str) -> bool {
 #[test]
 fn perftests_way_to_ask_for_json_works() {
     let path = file("perftest.json");
-    let output = bench("write", &format!("-n 5 --out_json --out_json_file={}", path.display()));
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let json: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let output = run(&format!("write -n 5 --out_json --out_json_file={}", path.display()));
+    assert_code(&output, 0, "--out_json_file");
+    let json = json_in(&path);
     assert_eq!(json["results"][0]["iterations"], 5);
-    let output = bench("write", &format!("-n 0 --out_json_file {}", path.display()));
+    let output = run(&format!("write -n 0 --out_json_file {}", path.display()));
     assert_eq!(output.status.code(), Some(2));
-    let json: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let json = json_in(&path);
     assert_eq!(json["error"]["kind"], "usage");
 }
 
 #[test]
 fn options_without_meaning_here_are_accepted_with_a_note() {
-    let json = results("write", "-n 5 -F -x 3 -i 1 -R");
+    let json = results("write -n 5 -F -x 3 -i 1 -R");
     let notes = json["notes"].to_string();
     for option in ["-F", "-x", "-i", "-R"] {
         assert!(notes.contains(&format!("{option} means nothing here")), "{notes}");
@@ -127,39 +101,37 @@ fn options_without_meaning_here_are_accepted_with_a_note() {
 #[test]
 fn lists_are_posted_and_every_message_completes() {
     for (n, list, depth, cq_mod) in [(1001, 7, 16, 100), (100, 16, 16, 3), (5, 4, 4, 100), (1001, 1, 1, 1)] {
-        let json = results("write", &format!("-s 64 -n {n} -l {list} -t {depth} -Q {cq_mod} -q 3"));
+        let json = results(&format!("write -s 64 -n {n} -l {list} -t {depth} -Q {cq_mod} -q 3"));
         assert_eq!(json["results"][0]["iterations"], n * 3, "{n} {list} {depth} {cq_mod}");
     }
 }
 
 #[test]
 fn bandwidth_below_the_limit_fails_the_run() {
-    let output = bench("write", "-n 5 -s 64 -w 1e5 --json -");
-    assert_eq!(output.status.code(), Some(1));
-    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let json = json("write -n 5 -s 64 -w 1e5", 1);
     assert!(json["error"]["message"].as_str().is_some_and(|text| text.contains("below --limit_bw 100000")));
-    results("write", "-n 50 -w 1e-9");
+    results("write -n 50 -w 1e-9");
 }
 
 #[test]
 fn peak_is_left_out_and_margins_too() {
-    assert!(results("write", "-n 50 -N")["results"][0]["bw_peak_gbps"].is_null());
-    let row = results("write", "-D 0.6 -f 0.2")["results"][0].clone();
+    assert!(results("write -n 50 -N")["results"][0]["bw_peak_gbps"].is_null());
+    let row = results("write -D 0.6 -f 0.2")["results"][0].clone();
     assert!(row["iterations"].as_u64() > Some(0), "{row}");
 }
 
 #[test]
 fn several_queue_pairs_have_a_fairness() {
     for (options, qps) in [("-q 8 -n 200 -s 4096", 8), ("--hosts 5 -q 2 -n 50", 8)] {
-        let fairness = results("write", options)["results"][0]["fairness"].clone();
+        let fairness = results(&format!("write {options}"))["results"][0]["fairness"].clone();
         assert_eq!(fairness["qps"], qps, "{options}");
         for key in ["min_over_mean", "jain"] {
             let value = fairness[key].as_f64().expect("a number");
             assert!(value > 0.0 && value <= 1.0 + 1e-9, "{options}: {fairness}");
         }
     }
-    assert!(results("write", "-n 50")["results"][0]["fairness"].is_null());
-    let output = bench("write", "-q 4 -n 50");
+    assert!(results("write -n 50")["results"][0]["fairness"].is_null());
+    let output = run("write -q 4 -n 50");
     assert!(text(&output.stdout).contains("fairness of 4 queue pairs: min/mean "));
 }
 
@@ -167,8 +139,7 @@ fn several_queue_pairs_have_a_fairness() {
 fn open_loop_load_sends_every_message_and_times_it() {
     for (op, arrivals) in [("write", "poisson"), ("send", "fixed"), ("read", "poisson"), ("faa", "fixed")] {
         let size = if op == "faa" { "" } else { "-s 4096" };
-        let options = format!("{size} -n 200 -q 3 --rate 0.1 --arrivals {arrivals}");
-        let json = results(op, &options);
+        let json = results(&format!("{op} {size} -n 200 -q 3 --rate 0.1 --arrivals {arrivals}"));
         let row = &json["results"][0];
         assert_eq!((&json["mode"], &json["arrivals"]), (&"load".into(), &arrivals.into()), "{op}");
         assert_eq!((&row["iterations"], &row["overdue"]), (&600.into(), &0.into()), "{op}");
@@ -178,7 +149,7 @@ fn open_loop_load_sends_every_message_and_times_it() {
 
 #[test]
 fn load_that_cannot_be_sent_says_what_is_left() {
-    let json = results("write", "-s 1M --rate 100000 --arrivals fixed -D 0.3 -t 2");
+    let json = results("write -s 1M --rate 100000 --arrivals fixed -D 0.3 -t 2");
     let row = &json["results"][0];
     assert!(row["overdue"].as_u64() > Some(0), "{row}");
     assert!(json["notes"].to_string().contains("were due and not sent"), "{json}");
@@ -187,7 +158,7 @@ fn load_that_cannot_be_sent_says_what_is_left() {
 #[test]
 fn pace_does_not_exceed_what_was_asked() {
     // Slow enough for any machine: 50 messages of 10^4 bytes are 4 ms of 1 Gb/s.
-    let json = results("write", "-s 10000 -n 50 -q 2 --rate 1");
+    let json = results("write -s 10000 -n 50 -q 2 --rate 1");
     let gbps = json["results"][0]["bw_average_gbps"].as_f64().unwrap();
     assert!(gbps <= 1.1, "{gbps}");
     assert_eq!(json["rate_gbps"], 1.0);
@@ -198,8 +169,8 @@ fn sizes_are_drawn_and_arrive_whole() {
     for (op, options) in
         [("write", "-n 40"), ("send", "-n 20 -q 2"), ("read", "-n 20"), ("write-imm", "-n 10 --verify")]
     {
-        let json = results(op, &format!("{options} --size-dist websearch --seed 7"));
-        let again = results(op, &format!("{options} --size-dist websearch --seed 7"));
+        let json = results(&format!("{op} {options} --size-dist websearch --seed 7"));
+        let again = results(&format!("{op} {options} --size-dist websearch --seed 7"));
         assert_eq!(json["size_dist"], "websearch");
         assert_eq!(json["results"][0]["size_bytes"], 30_000_000);
         let packets = |json: &Value| json["results"][0]["net"]["data_packets"].as_u64();
@@ -225,9 +196,6 @@ fn options_that_do_not_go_together_are_refused() {
         ("write", "-f 1", "--duration"),
         ("write", "--json - --csv -", "cannot both go to stdout"),
     ] {
-        let output = bench(op, options);
-        let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{op} {options}: {stderr}");
-        assert!(stderr.contains(sentence), "{op} {options}: {stderr}");
+        assert_refused(&format!("{op} {options}"), sentence);
     }
 }

@@ -1,40 +1,13 @@
 //! What the program refuses before anything runs: exit code, sentence, JSON.
 
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+mod common;
 
-use serde_json::Value;
+use common::{assert_code, command, file, json_in, object, output, run, text};
 
-fn bench(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dcp-bench"))
-        .args(words)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the program starts")
-}
-
-fn write(options: &str) -> Output {
-    let words: Vec<&str> = std::iter::once("write").chain(options.split_whitespace()).collect();
-    bench(&words)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// A path of its own for each test.
-fn file(name: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_file(&path);
-    path
-}
-
+/// Ends the test unless `write` with these options is refused with a sentence, and nothing else is said.
 #[track_caller]
 fn assert_refused(options: &str, sentence: &str) {
-    let output = write(options);
-    let text = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{options}: {text}");
-    assert!(text.contains(sentence), "{options}: {text}");
+    let output = common::assert_refused(&format!("write {options}"), sentence);
     assert!(output.stdout.is_empty(), "{options}");
 }
 
@@ -135,9 +108,9 @@ fn trimming_that_lets_nothing_through_is_refused() {
 
 #[test]
 fn json_without_a_name_is_refused() {
-    let output = bench(&["write", "--json", ""]);
-    assert_eq!(output.status.code(), Some(2));
-    let text = stderr(&output);
+    let output = output(command("write --json").arg(""));
+    assert_code(&output, 2, "write --json ''");
+    let text = text(&output.stderr);
     assert!(
         text.contains("a value is required for '--json <FILE>'") && !text.contains("cannot write"),
         "{text}"
@@ -189,26 +162,22 @@ fn ways_between_processes_that_do_not_fit_together_are_refused() {
 
 #[test]
 fn words_that_are_no_operation_are_refused() {
-    let output = bench(&["wriet"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("there is no operation `wriet`"));
+    common::assert_refused("wriet", "there is no operation `wriet`");
 }
 
 #[test]
 fn atomics_of_another_size_are_refused() {
     for op in ["cas", "faa"] {
-        let output = bench(&[op, "--size", "64"]);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains(&format!("--size is 64, but {op} works on 8 bytes")));
+        let sentence = format!("--size is 64, but {op} works on 8 bytes");
+        common::assert_refused(&format!("{op} --size 64"), &sentence);
     }
 }
 
 #[test]
 fn null_device_answers_nothing() {
     for op in ["read", "cas", "faa"] {
-        let output = bench(&[op, "--device", "null"]);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains(&format!("null answers nothing, and {op} waits for an answer")));
+        let sentence = format!("null answers nothing, and {op} waits for an answer");
+        common::assert_refused(&format!("{op} --device null"), &sentence);
     }
 }
 
@@ -222,34 +191,30 @@ fn cores_that_cannot_be_used_are_refused() {
     ] {
         assert_refused(options, sentence);
     }
-    let output = write("--cores 9999 -n 1");
-    assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("core 9999 cannot be used"));
+    let output = run("write --cores 9999 -n 1");
+    assert_code(&output, 3, "--cores 9999");
+    assert!(text(&output.stderr).contains("core 9999 cannot be used"));
 }
 
 #[test]
 fn no_operation_shows_the_usage() {
-    let output = bench(&[]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("Usage: dcp-bench"));
+    common::assert_refused("", "Usage: dcp-bench");
 }
 
 #[test]
 fn version_is_told_with_and_without_an_operation() {
-    for words in [&["-V"][..], &["write", "-V"]] {
-        let output = bench(words);
-        assert_eq!(output.status.code(), Some(0));
+    for line in ["-V", "write -V"] {
+        let output = run(line);
+        assert_code(&output, 0, line);
         let version = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(version, concat!("dcp-bench ", env!("CARGO_PKG_VERSION"), "\n"), "{words:?}");
+        assert_eq!(version, concat!("dcp-bench ", env!("CARGO_PKG_VERSION"), "\n"), "{line}");
     }
 }
 
 #[test]
 fn refusal_is_told_in_json_on_stdout() {
-    for line in ["--mtu 1500 --json -", "--json=- --nonsense"] {
-        let output = write(line);
-        assert_eq!(output.status.code(), Some(2), "{line}");
-        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for line in ["write --mtu 1500 --json -", "write --json=- --nonsense"] {
+        let json = object(&run(line), 2, line);
         assert_eq!(json["tool"], "dcp-bench");
         assert_eq!(json["error"]["kind"], "usage");
         assert!(json["error"]["message"].as_str().is_some_and(|m| !m.is_empty() && !m.starts_with("error")));
@@ -259,17 +224,17 @@ fn refusal_is_told_in_json_on_stdout() {
 #[test]
 fn refusal_is_told_in_the_json_file() {
     let path = file("refusal.json");
-    let output = bench(&["wriet", "--json", path.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(2));
-    let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let output = output(command("wriet --json").arg(&path));
+    assert_code(&output, 2, "wriet");
+    let json = json_in(&path);
     assert_eq!(json["error"]["message"], "there is no operation `wriet`");
 }
 
 #[test]
 fn json_file_that_cannot_be_written_stops_the_run_before_it_starts() {
-    let output = write("--json /nonexistent/out.json");
-    assert_eq!(output.status.code(), Some(3));
-    let text = stderr(&output);
+    let output = run("write --json /nonexistent/out.json");
+    assert_code(&output, 3, "--json");
+    let text = text(&output.stderr);
     assert!(
         text.contains("cannot write /nonexistent/out.json") && text.contains("`dcp-bench check` tells"),
         "{text}"
@@ -281,8 +246,7 @@ fn json_file_that_cannot_be_written_stops_the_run_before_it_starts() {
 fn reader_that_left_is_no_panic() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
-    command.args(["write", "--mtu", "1500", "--json", "-"]);
+    let mut command = command("write --mtu 1500 --json -");
     let status = command.stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
     assert_eq!(status.code(), Some(2));
 }
@@ -317,7 +281,8 @@ fn networks_that_cannot_be_are_refused() {
 
 #[test]
 fn a_capture_that_cannot_be_written_is_an_error_of_the_environment() {
-    let output = write("--iters 1 --pcap /nowhere/at-all.pcap");
-    assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("--pcap /nowhere/at-all.pcap: No such file"), "{}", stderr(&output));
+    let output = run("write --iters 1 --pcap /nowhere/at-all.pcap");
+    assert_code(&output, 3, "--pcap");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("--pcap /nowhere/at-all.pcap: No such file"), "{stderr}");
 }

@@ -1,33 +1,18 @@
 //! What `dcp-bench write` does on the loop device, seen from outside.
 
+mod common;
+
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
-fn command(options: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
-    command.arg("write").args(options.split_whitespace()).stdin(Stdio::null());
-    command
-}
+use common::{Running, assert_code, command, file, json, json_in, run, text};
 
-fn write(options: &str) -> Output {
-    command(options).output().expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The JSON of a run that must succeed.
+/// The JSON of a run of `write` that must succeed, with all of its data verified.
 #[track_caller]
 fn results(options: &str) -> Value {
-    let output = write(&format!("{options} --json -"));
-    assert_eq!(output.status.code(), Some(0), "{options}: {}", text(&output.stderr));
-    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
-    assert_eq!(json["results"][0]["verified"], true, "{options}: {json}");
-    json
+    common::results(&format!("write {options}"))
 }
 
 fn net(json: &Value, counter: &str) -> u64 {
@@ -48,7 +33,7 @@ fn clean_run_resends_nothing() {
 
 #[test]
 fn table_has_the_row_and_the_network_line() {
-    let output = write("--size 4096 --iters 100 --report_gbits");
+    let output = run("write --size 4096 --iters 100 --report_gbits");
     let text = text(&output.stdout);
     let row = text.lines().rev().nth(2).expect("a row above the rule and the network line");
     let fields: Vec<&str> = row.split_whitespace().collect();
@@ -132,42 +117,23 @@ fn duration_ends_the_run() {
 
 #[test]
 fn total_loss_fails_with_the_status_and_in_json() {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("total-loss.json");
-    let output = write(&format!("-n 5 --drop 100% -u 4 --retry-cnt 1 --json {}", path.display()));
-    assert_eq!(output.status.code(), Some(1));
+    let path = file("total-loss.json");
+    let output = run(&format!("write -n 5 --drop 100% -u 4 --retry-cnt 1 --json {}", path.display()));
+    assert_code(&output, 1, "--drop 100%");
     let stderr = text(&output.stderr);
     assert!(stderr.contains("RETRY_EXC_ERR (12)"), "{stderr}");
     assert!(stderr.contains("repeat: dcp-bench write -n 5"), "{stderr}");
-    let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let json = json_in(&path);
     assert_eq!(json["error"]["kind"], "transfer");
     assert_eq!(json["error"]["status"], "RETRY_EXC_ERR (12)");
 }
 
-/// A run that ends with its test, however that ends.
-struct Running(Child);
-
-impl Running {
-    fn start(options: &str) -> Self {
-        let spawned = command(options).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        Self(spawned.expect("it starts"))
-    }
-
-    fn lines(&mut self) -> impl Iterator<Item = String> + use<> {
-        BufReader::new(self.0.stdout.take().expect("piped")).lines().map_while(Result::ok)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// By the shell's own `kill`: minimal systems have no such program.
-fn send_signal(signal: &str, child: &Child) {
-    let line = format!("kill -s {signal} {}", child.id());
-    assert!(Command::new("sh").args(["-c", &line]).status().expect("there is a shell").success());
+/// A run of `write` that goes on, and what it prints.
+fn start(options: &str) -> (Running, impl Iterator<Item = String> + use<>) {
+    let mut command = command(&format!("write {options}"));
+    let mut running = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+    let stdout = running.child().stdout.take().expect("piped");
+    (running, BufReader::new(stdout).lines().map_while(Result::ok))
 }
 
 #[test]
@@ -178,11 +144,7 @@ fn null_device_sends_everything_and_delivers_nothing() {
         ("write-imm", "-s 10000 -n 100 -m 1024 --icrc", 1000),
         ("send-imm", "-s 0 -n 50 -t 1", 50),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dcp-bench"));
-        command.arg(op).args(options.split(' ')).args(["--device", "null", "--json", "-"]);
-        let output = command.output().expect("the program starts");
-        assert_eq!(output.status.code(), Some(0), "{op} {options}: {}", text(&output.stderr));
-        let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
+        let json = json(&format!("{op} {options} --device null"), 0);
         assert_eq!(json["device"], "null");
         assert!(json["results"][0]["verified"].is_null(), "{json}");
         assert_eq!((net(&json, "data_packets"), net(&json, "retransmitted")), (packets, 0), "{op} {options}");
@@ -198,30 +160,28 @@ fn ctrl_c_ends_a_run_that_has_just_begun() {
     for (signal, options) in
         [("INT", "--duration 600"), ("TERM", "--duration 600"), ("INT", "--duration 600 --device null")]
     {
-        let mut child = Running::start(options);
-        let mut lines = child.lines();
+        let (child, mut lines) = start(options);
         // The banner comes after the handlers are in place.
         assert!(lines.any(|line| line.contains("#iterations")));
-        send_signal(signal, &child.0);
+        child.signal(signal);
         lines.for_each(drop);
-        assert_eq!(child.0.wait().unwrap().code(), Some(130), "{signal}");
+        assert_code(&child.end(), 130, signal);
     }
 }
 
 #[test]
 fn second_ctrl_c_leaves_an_object_and_no_half_file() {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("second-signal.json");
+    let path = file("second-signal.json");
     std::fs::write(&path, "old").unwrap();
-    let mut child = Running::start(&format!("-n 5 --drop 100% -u 0 --json {}", path.display()));
-    let mut lines = child.lines();
+    let (child, mut lines) = start(&format!("-n 5 --drop 100% -u 0 --json {}", path.display()));
     assert!(lines.any(|line| line.contains("#iterations")));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
     for signal in ["INT", "TERM"] {
-        send_signal(signal, &child.0);
+        child.signal(signal);
     }
     lines.for_each(drop);
-    assert_eq!(child.0.wait().unwrap().code(), Some(130));
-    let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_code(&child.end(), 130, "INT and TERM");
+    let json = json_in(&path);
     assert!(json["error"]["kind"] == "interrupted" || json["interrupted"] == true, "{json}");
 }
 
@@ -244,10 +204,8 @@ fn success_tells_what_it_takes_to_repeat_it() {
 
 #[test]
 fn hint_names_the_control_queue_that_lost_headers() {
-    let lost = "--hosts 9 -s 256K -n 50 -u 6 --retry-cnt 0 --threshold 16K --control-bytes 0 --json -";
-    let output = write(lost);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let line = "write --hosts 9 -s 256K -n 50 -u 6 --retry-cnt 0 --threshold 16K --control-bytes 0";
+    let json = json(line, 1);
     assert!(json["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--control-bytes")), "{json}");
 }
 
@@ -256,6 +214,6 @@ fn reader_that_leaves_does_not_fail_the_run() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let status =
-        command("-n 10 --json -").stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
+        command("write -n 10 --json -").stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
     assert_eq!(status.code(), Some(0));
 }

@@ -1,34 +1,19 @@
 //! What the program does besides measuring, seen from outside.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-fn bench(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dcp-bench"))
-        .args(words)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A path of its own for each test.
-fn file(name: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_file(&path);
-    path
-}
+use common::{Running, assert_code, assert_refused, command, file, json, json_in, object, output, run, text};
 
 #[test]
 fn check_says_what_there_is_and_what_to_run() {
-    let output = bench(&["check"]);
+    let output = run("check");
+    assert_code(&output, 0, "check");
     let words = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{words}{}", text(&output.stderr));
     for section in
         ["DPDK", "huge pages", "cores", "permissions", "kernel", "container", "runtime dir", "loop"]
     {
@@ -39,23 +24,16 @@ fn check_says_what_there_is_and_what_to_run() {
 
 #[test]
 fn check_is_one_json_object_on_stdout_or_in_a_file() {
-    let output = bench(&["check", "--json"]);
-    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
+    let json = object(&run("check --json"), 0, "check --json");
     assert_eq!((&json["tool"], &json["mode"]), (&"dcp-bench".into(), &"check".into()));
-    assert_eq!((output.status.code(), &json["loop"]["starts"]), (Some(0), &true.into()));
+    assert_eq!(json["loop"]["starts"], true);
     let drivers = json["dpdk"]["drivers"].as_array().expect("a list");
     assert!(drivers.iter().any(|it| it["name"] == "net_ring" && it["present"] == true), "{json}");
     let path = file("check.json");
-    let output = bench(&["check", "--json", path.to_str().expect("plain")]);
+    let output = output(command("check --json").arg(&path));
     assert!(text(&output.stdout).contains("best here"));
-    let json: Value = serde_json::from_slice(&std::fs::read(path).expect("it is there")).expect("JSON");
+    let json = json_in(&path);
     assert!(json["cores"]["available"].as_array().is_some_and(|cores| !cores.is_empty()), "{json}");
-}
-
-/// The JSON in a file that a run wrote.
-#[track_caller]
-fn json_in(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).expect("it is there")).expect("it is JSON")
 }
 
 /// Points of a sweep by value: result, and a counter.
@@ -69,11 +47,11 @@ fn points<'a>(json: &'a Value, counter: &str) -> Vec<(&'a str, &'a str, Option<u
 #[test]
 fn sweep_of_trimming_has_every_point_in_table_csv_json_and_plot() {
     let [json, csv, svg] = ["trims.json", "trims.csv", "trims.svg"].map(file);
-    let names = [&json, &csv, &svg].map(|path| path.to_str().expect("plain"));
-    let line = ["sweep", "write", "--size", "256K", "-n", "40", "--trim", "0,1%,5%", "--report_gbits"];
-    let output = bench(&[&line[..], &["--json", names[0], "--csv", names[1], "--svg", names[2]]].concat());
+    let line = "sweep write --size 256K -n 40 --trim 0,1%,5% --report_gbits";
+    let mut sweep = command(line);
+    let output = output(sweep.arg("--json").arg(&json).arg("--csv").arg(&csv).arg("--svg").arg(&svg));
+    assert_code(&output, 0, line);
     let table = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{table}{}", text(&output.stderr));
     let json = json_in(&json);
     let trimmed = points(&json, "trimmed");
     assert_eq!(trimmed, [("0", "ok", Some(0)), ("1%", "ok", trimmed[1].2), ("5%", "ok", trimmed[2].2)]);
@@ -102,9 +80,8 @@ fn sweep_of_trimming_has_every_point_in_table_csv_json_and_plot() {
 #[test]
 fn point_without_retries_left_is_a_failed_row_and_the_sweep_goes_on() {
     let line = "sweep write -n 20 -u 4 --retry-cnt 1 --drop 0,100%,0.0 --quiet --json -";
-    let output = bench(&line.split(' ').collect::<Vec<_>>());
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
+    let output = run(line);
+    let json = object(&output, 1, line);
     let results: Vec<_> = points(&json, "dropped").iter().map(|(_, result, _)| *result).collect();
     assert_eq!(results, ["ok", "failed", "ok"]);
     assert_eq!(json["points"][1]["error"]["status"], "RETRY_EXC_ERR (12)");
@@ -116,10 +93,7 @@ fn point_without_retries_left_is_a_failed_row_and_the_sweep_goes_on() {
 #[test]
 fn sizes_queue_pairs_mtus_and_hosts_can_be_swept() {
     for (list, sum) in [("--size 1,64K", 40), ("--qp 1,3", 80), ("-m 256,4096", 40), ("--hosts 2,5", 100)] {
-        let line = format!("sweep send -n 20 {list} --json - --quiet");
-        let output = bench(&line.split(' ').collect::<Vec<_>>());
-        assert_eq!(output.status.code(), Some(0), "{list}: {}", text(&output.stderr));
-        let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
+        let json = json(&format!("sweep send -n 20 {list} --quiet"), 0);
         let points = json["points"].as_array().expect("a list").iter();
         let messages: Option<u64> = points.map(|it| it["run"]["results"][0]["iterations"].as_u64()).sum();
         assert_eq!(messages, Some(sum), "{list}");
@@ -136,37 +110,30 @@ fn sweep_that_makes_no_sense_is_refused_before_it_runs() {
         ("sweep write --mtu 256,1500", "--mtu is 1500"),
         ("sweep write --server --size 1,2", "--server means nothing in a sweep"),
     ] {
-        let output = bench(&line.split(' ').chain(["--json", "-"]).collect::<Vec<_>>());
+        let output = assert_refused(&format!("{line} --json -"), sentence);
         let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {stderr}");
-        assert!(stderr.contains(sentence), "{line}: {stderr}");
         assert!(!stderr.contains("Usage:") && !stderr.contains("\n\n"), "{line}: {stderr}");
-        let json: Value = serde_json::from_slice(&output.stdout).expect("stdout holds one JSON object");
-        assert_eq!(json["error"]["kind"], "usage", "{line}");
+        assert_eq!(object(&output, 2, line)["error"]["kind"], "usage", "{line}");
     }
 }
 
 #[test]
 fn help_of_sweep_names_where_results_go() {
-    let help = text(&bench(&["sweep", "--help"]).stdout);
+    let help = text(&run("sweep --help").stdout);
     assert!(["--csv", "--svg", "--json"].iter().all(|option| help.contains(option)), "{help}");
 }
 
 #[test]
 fn one_file_for_two_results_is_refused() {
     let path = file("twice");
-    let name = path.to_str().expect("plain");
     for (line, options) in [
         ("sweep write -n 1 --size 1,2 --csv FILE --svg FILE", "--csv and --svg"),
         ("write -n 1 --csv FILE --pcap FILE", "--csv and --pcap"),
         ("report FILE -o FILE", "FILE and --output"),
     ] {
         std::fs::write(&path, "precious").expect("it can be written");
-        let words: Vec<&str> = line.split(' ').map(|word| if word == "FILE" { name } else { word }).collect();
-        let output = bench(&words);
-        let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {stderr}");
-        assert!(stderr.contains(&format!("{options} are the same file")), "{line}: {stderr}");
+        let line = line.replace("FILE", &path.display().to_string());
+        assert_refused(&line, &format!("{options} are the same file"));
         assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "precious", "{line}");
     }
 }
@@ -177,9 +144,9 @@ fn hint_for_what_cannot_be_written_names_its_option() {
         ("sweep write -n 1 --size 1,2 --svg /nonexistent/a", "--svg"),
         ("write -n 1 --csv /nonexistent/a", "--csv"),
     ] {
-        let output = bench(&line.split(' ').collect::<Vec<_>>());
+        let output = run(line);
+        assert_code(&output, 3, line);
         let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{line}: {stderr}");
         assert!(stderr.contains(&format!("give {option} a file")), "{line}: {stderr}");
     }
 }
@@ -187,25 +154,16 @@ fn hint_for_what_cannot_be_written_names_its_option() {
 #[test]
 fn stopped_sweep_keeps_what_it_has_and_leaves_no_run_behind() {
     let path = file("stopped.json");
-    let line = format!("sweep write -D 60 --size 1K,2K --json {}", path.display());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_dcp-bench"))
-        .args(line.split(' '))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program starts");
-    let pid = child.id().to_string();
+    let mut sweep = command("sweep write -D 60 --size 1K,2K --json");
+    let sweep = Running::start(sweep.arg(&path).stdout(Stdio::piped()).stderr(Stdio::null()));
+    let pid = sweep.id();
     let children = || std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     while children().trim().is_empty() {
         std::thread::yield_now();
     }
     let run = children().trim().to_owned();
-    // By the shell's own `kill`: minimal systems have no such program.
-    let stop = format!("kill -s INT {pid}");
-    let status = Command::new("sh").args(["-c", &stop]).status().expect("there is a shell");
-    assert!(status.success());
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    sweep.signal("INT");
+    assert_code(&sweep.end(), 130, "INT");
     assert!(!Path::new(&format!("/proc/{run}")).exists(), "{run} is still there");
     let json = json_in(&path);
     assert_eq!(json["interrupted"], true, "{json}");
@@ -215,20 +173,17 @@ fn stopped_sweep_keeps_what_it_has_and_leaves_no_run_behind() {
 
 #[test]
 fn report_is_one_page_of_runs_sweeps_and_failures() {
-    let [run, sweep, failed, page] = ["run.json", "sweep.json", "failed.json", "page.html"].map(file);
-    let name = |path: &PathBuf| path.to_str().expect("plain").to_owned();
+    let [single, sweep, failed, page] = ["run.json", "sweep.json", "failed.json", "page.html"].map(file);
     for (line, path, code) in [
-        ("write -n 10", &run, 0),
+        ("write -n 10", &single, 0),
         ("sweep write -n 10 --size 64,4K", &sweep, 0),
         ("write --mtu 1500", &failed, 2),
     ] {
-        let words = line.split(' ').map(str::to_owned).chain(["--json".to_owned(), name(path)]);
-        let words: Vec<String> = words.collect();
-        let output = bench(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!(output.status.code(), Some(code), "{line}: {}", text(&output.stderr));
+        assert_code(&output(command(line).arg("--json").arg(path)), code, line);
     }
-    let output = bench(&["report", &name(&run), &name(&sweep), &name(&failed), "-o", &name(&page)]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let mut report = command("report");
+    let output = output(report.args([&single, &sweep, &failed]).arg("-o").arg(&page));
+    assert_code(&output, 0, "report");
     let page = std::fs::read_to_string(page).expect("it is there");
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     assert_eq!((page.matches("<section>").count(), page.matches("<svg").count()), (3, 1));
@@ -247,11 +202,10 @@ fn report_of_what_is_no_result_names_the_file() {
         [(&broken, "is not JSON"), (&other, "is not from dcp-bench's --json"), (&missing, "cannot read")]
     {
         let page = file("never.html");
-        let name = path.to_str().expect("plain");
-        let output = bench(&["report", name, "-o", page.to_str().expect("plain")]);
+        let output = output(command("report").arg(path).arg("-o").arg(&page));
+        assert_code(&output, 2, sentence);
         let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(name) && stderr.contains(sentence), "{stderr}");
+        assert!(stderr.contains(path.to_str().expect("plain")) && stderr.contains(sentence), "{stderr}");
         assert!(!page.exists());
     }
 }
@@ -259,10 +213,8 @@ fn report_of_what_is_no_result_names_the_file() {
 #[test]
 fn report_of_a_file_without_end_is_refused() {
     let page = file("endless.html");
-    let output = bench(&["report", "/dev/zero", "-o", page.to_str().expect("plain")]);
-    let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("/dev/zero is longer than 64 MiB") && !page.exists(), "{stderr}");
+    assert_refused(&format!("report /dev/zero -o {}", page.display()), "/dev/zero is longer than 64 MiB");
+    assert!(!page.exists());
 }
 
 #[test]
@@ -270,20 +222,20 @@ fn completions_and_man_page_are_printed() {
     for (shell, word) in
         [("bash", "complete -F"), ("zsh", "#compdef dcp-bench"), ("fish", "complete -c dcp-bench")]
     {
-        let output = bench(&["completions", shell]);
-        assert_eq!(output.status.code(), Some(0), "{shell}");
+        let output = run(&format!("completions {shell}"));
+        assert_code(&output, 0, shell);
         let script = text(&output.stdout);
         assert!(script.contains(word) && script.contains("retry-cnt"), "{shell}");
     }
-    let output = bench(&["man"]);
-    assert_eq!(output.status.code(), Some(0));
+    let output = run("man");
+    assert_code(&output, 0, "man");
     assert!(text(&output.stdout).contains(".TH dcp-bench 1"));
-    assert_eq!(bench(&["completions", "tcsh"]).status.code(), Some(2));
+    assert_code(&run("completions tcsh"), 2, "completions tcsh");
 }
 
 /// What bash offers for the last of some words, with our script.
 fn bash_offers(words: &str) -> Option<String> {
-    let script = text(&bench(&["completions", "bash"]).stdout);
+    let script = text(&run("completions bash").stdout);
     let count = words.split(' ').count() - 1;
     let last = words.split(' ').next_back().unwrap_or_default();
     let ask = format!(
