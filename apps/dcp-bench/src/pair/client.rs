@@ -10,22 +10,20 @@ use dcp::wire::RegionKey;
 use super::host::Host;
 use super::options::Extras;
 use super::reach::reach;
+use super::run::{Begun, Brought, Middle, Pace, Round};
 use super::session::Session;
 use super::words::{Compare, Verdict, Word, told};
-use super::{Joined, Round, SETUP_S, drive, explained, failure};
+use super::{Joined, SETUP_S, drive, failure};
 use crate::device::Stage;
 use crate::failure::Failure;
 use crate::fairness::Fairness;
-use crate::net::NetCounters;
-use crate::outcome::{Details, Outcome, Verification, overdue_note};
+use crate::outcome::{Details, Verification};
 use crate::plan::{Link, Plan};
 use crate::stats::Latencies;
 use crate::traffic::{Client, Content, Count, Next, Rally, Role, Sender, SenderParts, Tally};
 
 /// Number of the client; there is one.
 pub(super) const CLIENT: u32 = 1;
-/// Rounds between two looks at clock, signals and channel.
-const ROUNDS_PER_TICK: u32 = 64;
 /// Time that messages under way have to finish when the server stops the run, in nanoseconds.
 const GRACE_NS: u64 = 200_000_000;
 /// Time for the comparison at the end of a run, and of one that the user has stopped, in nanoseconds.
@@ -56,30 +54,29 @@ pub(super) fn join(
     Ok(Joined { session, agreement, theirs, worker, own })
 }
 
-/// Carries out a run.
-pub(super) fn run(
-    mut round: Round<'_>,
-    worker: Worker,
-    stage: &mut Stage<'_>,
-) -> Result<(Outcome, Worker), Failure> {
-    let (rkey, interrupted) = (round.rkey()?, stage.interrupted);
-    let before = NetCounters::of_one_side(&worker);
-    let mut client = make_client(round.own, worker, rkey, interrupted)?;
-    round.begin(client.worker_mut(), stage)?;
-    let Round { own, session, .. } = round;
-    let plan = &own.plan;
-    let tally = Tally::new(plan, interrupted, stage.progress, own.clock.now_ns());
-    let mut run = Run { client, session, interrupted, checking: None, mismatch: None, stopped_ns: None };
-    match run.drive(tally, plan) {
-        Ok(mut outcome) => {
-            outcome.net = NetCounters::of_one_side(run.client.worker()).since(&before);
-            Ok((outcome, run.client.into_worker()))
-        }
-        Err(failure) => {
-            run.session.tell_failure(&failure);
-            let net = NetCounters::of_one_side(run.client.worker()).since(&before);
-            Err(explained(failure.with_net(net), plan))
-        }
+impl<'a> Middle<'a> for Client<'a> {
+    fn prepare(round: &Round<'_>, worker: Worker, interrupted: &'a AtomicBool) -> Result<Self, Failure> {
+        make_client(round.own, worker, round.rkey()?, interrupted)
+    }
+
+    fn go(&mut self, begun: Begun<'_>) -> Result<Brought, Failure> {
+        let Begun { own, session, interrupted, progress, pace } = begun;
+        let tally = Tally::new(&own.plan, interrupted, progress, own.clock.now_ns());
+        let client = self;
+        let mut run = Run { client, session, interrupted, checking: None, mismatch: None, stopped_ns: None };
+        run.drive(tally, &own.plan, pace)
+    }
+
+    fn held(&self) -> &Worker {
+        self.worker()
+    }
+
+    fn held_mut(&mut self) -> &mut Worker {
+        self.worker_mut()
+    }
+
+    fn release(self) -> Worker {
+        self.into_worker()
     }
 }
 
@@ -110,10 +107,10 @@ fn make_client<'a>(
 }
 
 /// A run under way.
-struct Run<'a> {
-    client: Client<'a>,
-    session: &'a mut Session,
-    interrupted: &'a AtomicBool,
+struct Run<'r, 'a> {
+    client: &'r mut Client<'a>,
+    session: &'r mut Session,
+    interrupted: &'r AtomicBool,
     /// What the server compares while the run goes on.
     checking: Option<Vec<Count>>,
     /// What it found then.
@@ -122,36 +119,26 @@ struct Run<'a> {
     stopped_ns: Option<u64>,
 }
 
-impl Run<'_> {
-    fn drive(&mut self, mut tally: Tally<'_>, plan: &Plan) -> Result<Outcome, Failure> {
-        let mut rounds = 0u32;
+impl Run<'_, '_> {
+    fn drive(&mut self, mut tally: Tally<'_>, plan: &Plan, pace: &mut Pace) -> Result<Brought, Failure> {
         while !self.client.is_done() {
             self.client.poll()?;
-            rounds = rounds.wrapping_add(1);
-            if rounds.is_multiple_of(ROUNDS_PER_TICK) && !self.tick(&mut tally)? {
+            if pace.is_look_due(self.client.worker()) && !self.tick(&mut tally)? {
                 break;
             }
         }
         let (end_ns, completed) = (self.client.worker().now().ns(), self.client.completed());
+        let burden = pace.end();
         let (fairness, overdue) = (Fairness::of(&self.client.rates()), self.client.overdue());
         let latency = self.client.latencies().and_then(Latencies::summary);
-        let mut verification = self.compare()?;
-        if completed.messages == 0 {
-            verification = Verification::NotChecked;
-        }
-        let interrupted = self.interrupted.load(Ordering::Relaxed);
-        if self.stopped_ns.is_some() && !interrupted {
+        let verification = self.compare()?;
+        if self.stopped_ns.is_some() && !self.interrupted.load(Ordering::Relaxed) {
             return Err(Failure::transfer("the server was stopped before the run was done"));
         }
         let mut outcome = tally.outcome(plan, end_ns, completed, 1);
-        if completed.messages > 0 && verification == Verification::NotChecked {
-            outcome.notes.push("the data was not compared to its end".to_owned());
-        }
         outcome.verification = verification;
         outcome.details = Details { latency, fairness, overdue, ..outcome.details };
-        outcome.notes.extend(overdue_note(&outcome.details));
-        outcome.interrupted |= interrupted;
-        Ok(outcome)
+        Ok(Brought { outcome, messages: completed.messages, burden })
     }
 
     /// A look at everything but the traffic. False: leave what is under way.

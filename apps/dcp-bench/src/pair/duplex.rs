@@ -4,21 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcp::Worker;
 
+use super::run::{Begun, Brought, Middle, Pace, Round};
 use super::session::Session;
 use super::words::{Compare, Ended, Told, Verdict, Word, told};
-use super::{Round, explained};
-use crate::burden::Carried;
-use crate::device::Stage;
 use crate::failure::Failure;
 use crate::fairness::Fairness;
-use crate::net::NetCounters;
-use crate::outcome::{Details, Outcome, Verification, overdue_note};
+use crate::outcome::{Details, Verification};
 use crate::plan::Plan;
 use crate::stats::Latencies;
 use crate::traffic::{Count, Done, Duplex, Next, Role, Tally};
 
-/// Rounds between two looks at clock, signals and channel.
-const ROUNDS_PER_TICK: u32 = 64;
 /// Time between two words on how far this side is, in nanoseconds.
 const PROGRESS_NS: u64 = 5_000_000;
 /// Time that messages under way have to finish when the other side stops the run, in nanoseconds.
@@ -27,45 +22,43 @@ const GRACE_NS: u64 = 200_000_000;
 const COMPARED_NS: u64 = 60_000_000_000;
 const COMPARED_STOPPED_NS: u64 = 1_200_000_000;
 
-/// Carries out a run.
-pub(super) fn run(
-    mut round: Round<'_>,
-    worker: Worker,
-    stage: &mut Stage<'_>,
-) -> Result<(Outcome, Worker), Failure> {
-    let (own, interrupted) = (round.own, stage.interrupted);
-    let before = NetCounters::of_one_side(&worker);
-    let role = if own.plan.device.is_server() { Role::Server } else { Role::Client };
-    let parts = own.duplex_parts(worker, role, round.rkey()?);
-    let mut side = Duplex::new(parts, &own.plan, own.layout, interrupted)?;
-    let carried = Carried::start(own.plan.burden, own.plan.cores.last().copied())
-        .inspect_err(|failure| round.session.tell_failure(failure))?;
-    round.begin(&mut side.sender.worker, stage)?;
-    let plan = &own.plan;
-    let tally = Tally::new(plan, interrupted, stage.progress, own.clock.now_ns());
-    let mut exchange = Exchange {
-        side,
-        session: round.session,
-        interrupted,
-        told: Told::default(),
-        checked: vec![0; own.qps.len()],
-        their_end: None,
-        checking: None,
-        mismatch: None,
-        said: Said::default(),
-        stopped_ns: None,
-        ended_ns: None,
-    };
-    match exchange.drive(tally, plan, carried) {
-        Ok(mut outcome) => {
-            outcome.net = NetCounters::of_one_side(exchange.worker()).since(&before);
-            Ok((outcome, exchange.side.sender.worker))
-        }
-        Err(failure) => {
-            exchange.session.tell_failure(&failure);
-            let net = NetCounters::of_one_side(exchange.worker()).since(&before);
-            Err(explained(failure.with_net(net), plan))
-        }
+impl<'a> Middle<'a> for Duplex<'a> {
+    fn prepare(round: &Round<'_>, worker: Worker, interrupted: &'a AtomicBool) -> Result<Self, Failure> {
+        let own = round.own;
+        let role = if own.plan.device.is_server() { Role::Server } else { Role::Client };
+        let parts = own.duplex_parts(worker, role, round.rkey()?);
+        Self::new(parts, &own.plan, own.layout, interrupted)
+    }
+
+    fn go(&mut self, begun: Begun<'_>) -> Result<Brought, Failure> {
+        let Begun { own, session, interrupted, progress, pace } = begun;
+        let tally = Tally::new(&own.plan, interrupted, progress, own.clock.now_ns());
+        let mut exchange = Exchange {
+            side: self,
+            session,
+            interrupted,
+            told: Told::default(),
+            checked: vec![0; own.qps.len()],
+            their_end: None,
+            checking: None,
+            mismatch: None,
+            said: Said::default(),
+            stopped_ns: None,
+            ended_ns: None,
+        };
+        exchange.drive(tally, &own.plan, pace)
+    }
+
+    fn held(&self) -> &Worker {
+        &self.sender.worker
+    }
+
+    fn held_mut(&mut self) -> &mut Worker {
+        &mut self.sender.worker
+    }
+
+    fn release(self) -> Worker {
+        self.sender.worker
     }
 }
 
@@ -79,10 +72,10 @@ struct Said {
 }
 
 /// A run under way.
-struct Exchange<'a> {
-    side: Duplex<'a>,
-    session: &'a mut Session,
-    interrupted: &'a AtomicBool,
+struct Exchange<'r, 'a> {
+    side: &'r mut Duplex<'a>,
+    session: &'r mut Session,
+    interrupted: &'r AtomicBool,
     told: Told,
     /// The other side's messages compared so far, by queue pair.
     checked: Vec<u64>,
@@ -99,7 +92,7 @@ struct Exchange<'a> {
     ended_ns: Option<u64>,
 }
 
-impl Exchange<'_> {
+impl Exchange<'_, '_> {
     fn worker(&self) -> &Worker {
         &self.side.sender.worker
     }
@@ -108,43 +101,28 @@ impl Exchange<'_> {
         self.worker().now().ns()
     }
 
-    fn drive(&mut self, mut tally: Tally<'_>, plan: &Plan, carried: Carried) -> Result<Outcome, Failure> {
-        let mut rounds = 0u32;
+    fn drive(&mut self, mut tally: Tally<'_>, plan: &Plan, pace: &mut Pace) -> Result<Brought, Failure> {
         loop {
             self.side.poll()?;
-            rounds = rounds.wrapping_add(1);
-            if !rounds.is_multiple_of(ROUNDS_PER_TICK) {
-                continue;
-            }
-            carried.publish(self.worker());
-            if !self.tick(&mut tally)? || self.is_over() {
+            if pace.is_look_due(self.worker()) && (!self.tick(&mut tally)? || self.is_over()) {
                 break;
             }
         }
-        let (burden, notes) = carried.end();
+        let burden = pace.end();
         let (sender, own) = (&self.side.sender, self.side.sender.completed());
         let end_ns = sender.ended_ns().unwrap_or_else(|| self.now_ns());
         let end_ns = self.ended_ns.map_or_else(|| self.now_ns(), |theirs| theirs.max(end_ns));
         let (fairness, overdue) = (Fairness::of(&sender.rates()), sender.overdue());
         let latency = sender.latencies().and_then(Latencies::summary);
         let verification = self.compare(&mut tally)?;
-        let interrupted = self.interrupted.load(Ordering::Relaxed);
-        if self.stopped_ns.is_some() && !interrupted {
+        if self.stopped_ns.is_some() && !self.interrupted.load(Ordering::Relaxed) {
             let other = self.session.other();
             return Err(Failure::transfer(format!("the {other} was stopped before the run was done")));
         }
         let mut outcome = tally.outcome(plan, end_ns, own, 1);
         outcome.verification = verification;
-        if outcome.iterations == 0 {
-            outcome.verification = Verification::NotChecked;
-        } else if outcome.verification == Verification::NotChecked {
-            outcome.notes.push("the data was not compared to its end".to_owned());
-        }
-        outcome.details = Details { latency, fairness, overdue, burden, ..outcome.details };
-        outcome.notes.extend(overdue_note(&outcome.details));
-        outcome.notes.extend(notes);
-        outcome.interrupted |= interrupted;
-        Ok(outcome)
+        outcome.details = Details { latency, fairness, overdue, ..outcome.details };
+        Ok(Brought { messages: outcome.iterations, outcome, burden })
     }
 
     /// Whether both sides' messages have completed, and both know.

@@ -10,31 +10,28 @@ mod duplex;
 mod host;
 mod options;
 mod reach;
+mod run;
 mod server;
 mod session;
 mod words;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use dcp::Worker;
 use dcp::connect::{Agreement, ConnectError};
-use dcp::core::Status;
-use dcp::wire::RegionKey;
 pub(crate) use host::Host;
 
 use self::options::Extras;
+use self::run::{Round, carry_out};
 use self::session::Session;
 use crate::device::Stage;
 use crate::failure::Failure;
-use crate::hint;
 use crate::outcome::Outcome;
 use crate::plan::{Link, Plan, Side};
+use crate::traffic::{Client, Duplex, Server};
 
 /// Time for each answer of the other side while the two get together, in seconds.
 const SETUP_S: u64 = 15;
-/// Time for the other side to fill its buffers, in seconds.
-const READY_S: u64 = 60;
 
 /// Two that have found each other, seen from one.
 struct Joined {
@@ -71,11 +68,11 @@ pub(crate) fn run(
             is_first: number == 0,
         };
         let (outcome, left) = if own.plan.bidirectional {
-            duplex::run(round, worker, stage)?
+            carry_out::<Duplex<'_>>(round, worker, stage)?
         } else if link.side == Side::Server {
-            server::run(round, worker, stage)?
+            carry_out::<Server<'_>>(round, worker, stage)?
         } else {
-            client::run(round, worker, stage)?
+            carry_out::<Client<'_>>(round, worker, stage)?
         };
         worker = left;
         let interrupted = outcome.interrupted;
@@ -90,49 +87,10 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// One run of a connection.
-struct Round<'a> {
-    own: &'a Host,
-    session: &'a mut Session,
-    /// Key of the other side's memory, if it offers some.
-    rkey: Option<RegionKey>,
-    is_first: bool,
-}
-
-impl Round<'_> {
-    fn rkey(&self) -> Result<RegionKey, Failure> {
-        let other = self.session.other();
-        self.rkey.ok_or_else(|| Failure::environment(format!("the {other} offers no memory")))
-    }
-
-    /// Both sides' buffers and receives are there: lets the queue pairs send.
-    fn begin(&mut self, worker: &mut Worker, stage: &mut Stage<'_>) -> Result<(), Failure> {
-        let timeout = Duration::from_secs(READY_S);
-        let mut idle = || drive(worker, stage.interrupted);
-        if self.is_first {
-            self.session.ready(timeout, &mut idle)?;
-        } else {
-            self.session.ready_again(timeout, &mut idle)?;
-        }
-        self.own.start(worker)?;
-        if self.is_first {
-            (stage.banner)(&self.own.plan)?;
-        }
-        stage.progress.begin(&self.own.plan);
-        Ok(())
-    }
-}
-
 /// A round of a worker that waits. False: the user has stopped it.
 fn drive(worker: &mut Worker, interrupted: &AtomicBool) -> bool {
     worker.poll();
     !interrupted.load(Ordering::Relaxed)
-}
-
-/// A failure with its likely cause, where that is not known yet.
-fn explained(failure: Failure, plan: &Plan) -> Failure {
-    let exceeded = failure.status.is_some_and(|status| status.number == Status::RetryExceeded as u32);
-    if exceeded { failure.or_hint(|| hint::of_silence(plan)) } else { failure }
 }
 
 /// Why the two did not get together, or lost each other. `other`: who that is.

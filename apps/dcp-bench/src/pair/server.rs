@@ -12,13 +12,12 @@ use dcp::dpdk::{Region, clock};
 use super::client::CLIENT;
 use super::host::Host;
 use super::options::Extras;
+use super::run::{Begun, Brought, Middle, Pace, Round};
 use super::session::Session;
 use super::words::{Compare, Told, Verdict, Word};
-use super::{Joined, Round, SETUP_S, failure};
-use crate::burden::Carried;
+use super::{Joined, SETUP_S, failure};
 use crate::device::Stage;
 use crate::failure::Failure;
-use crate::net::NetCounters;
 use crate::outcome::{Outcome, Verification};
 use crate::plan::{Link, Plan};
 use crate::progress::Progress;
@@ -28,8 +27,6 @@ use crate::traffic::{Content, Count, Done, Rally, Receiver, Role, Server, Tally}
 const OFFER: Duration = Duration::from_secs(2);
 /// Between looks at the port and the device while nobody is there.
 const IDLE: Duration = Duration::from_millis(1);
-/// Rounds between two looks at clock, signals and channel.
-const ROUNDS_PER_TICK: u32 = 64;
 /// Time that a client has to end a run that the user of the server stops, in nanoseconds.
 const STOPPED_NS: u64 = 1_200_000_000;
 /// Time for a comparison that somebody waits for, in nanoseconds.
@@ -51,47 +48,50 @@ pub(super) fn join(plans: &[Plan], link: &Link, stage: &mut Stage<'_>) -> Result
     Ok(Joined { session, agreement, theirs, worker, own })
 }
 
-/// Serves a run.
-pub(super) fn run(
-    mut round: Round<'_>,
-    worker: Worker,
-    stage: &mut Stage<'_>,
-) -> Result<(Outcome, Worker), Failure> {
-    let (own, interrupted) = (round.own, stage.interrupted);
-    let before = NetCounters::of_one_side(&worker);
-    let content = Content::new(&own.plan, own.layout, CLIENT);
-    if !content.prepare_server(&own.memory.region, &|| interrupted.load(Ordering::Relaxed)) {
-        return Err(Failure::interrupted());
+impl<'a> Middle<'a> for Server<'a> {
+    fn prepare(round: &Round<'_>, worker: Worker, interrupted: &'a AtomicBool) -> Result<Self, Failure> {
+        let own = round.own;
+        let content = Content::new(&own.plan, own.layout, CLIENT);
+        if !content.prepare_server(&own.memory.region, &|| interrupted.load(Ordering::Relaxed)) {
+            return Err(Failure::interrupted());
+        }
+        make_server(round, worker, content, interrupted)
     }
-    let mut server = make_server(&round, worker, content, interrupted)?;
-    let carried = Carried::start(own.plan.burden, own.plan.cores.last().copied())
-        .inspect_err(|failure| round.session.tell_failure(failure))?;
-    round.begin(server.worker_mut(), stage)?;
-    let active = Active { packets: packets(server.worker()), ..Active::default() };
-    let mut serving = Serving {
-        server,
-        session: round.session,
-        content,
-        region: &own.memory.region,
-        plan: &own.plan,
-        interrupted,
-        told: Told::default(),
-        checked: vec![0; own.qps.len()],
-        completed: Done::default(),
-        active,
-        stop_said_ns: None,
-        carried: Some(carried),
-    };
-    match serving.drive(stage.progress) {
-        Ok(mut outcome) => {
-            outcome.net = NetCounters::of_one_side(serving.server.worker()).since(&before);
-            Ok((outcome, serving.server.into_worker()))
-        }
-        Err(failure) => {
-            serving.session.tell_failure(&failure);
-            let net = NetCounters::of_one_side(serving.server.worker()).since(&before);
-            Err(failure.with_net(net))
-        }
+
+    fn go(&mut self, begun: Begun<'_>) -> Result<Brought, Failure> {
+        let Begun { own, session, interrupted, progress, pace } = begun;
+        let active = Active { packets: packets(self.worker()), ..Active::default() };
+        let mut serving = Serving {
+            server: self,
+            session,
+            content: Content::new(&own.plan, own.layout, CLIENT),
+            region: &own.memory.region,
+            plan: &own.plan,
+            interrupted,
+            told: Told::default(),
+            checked: vec![0; own.qps.len()],
+            completed: Done::default(),
+            active,
+            stop_said_ns: None,
+        };
+        serving.drive(progress, pace)
+    }
+
+    /// As it is: the likely cause is told at the client.
+    fn explained(failure: Failure, _plan: &Plan) -> Failure {
+        failure
+    }
+
+    fn held(&self) -> &Worker {
+        self.worker()
+    }
+
+    fn held_mut(&mut self) -> &mut Worker {
+        self.worker_mut()
+    }
+
+    fn release(self) -> Worker {
+        self.into_worker()
     }
 }
 
@@ -190,13 +190,13 @@ fn packets(worker: &Worker) -> u64 {
 }
 
 /// A run under way.
-struct Serving<'a> {
-    server: Server<'a>,
-    session: &'a mut Session,
+struct Serving<'r, 'a> {
+    server: &'r mut Server<'a>,
+    session: &'r mut Session,
     content: Content,
-    region: &'a Region,
-    plan: &'a Plan,
-    interrupted: &'a AtomicBool,
+    region: &'r Region,
+    plan: &'r Plan,
+    interrupted: &'r AtomicBool,
     told: Told,
     /// Messages compared so far, by queue pair.
     checked: Vec<u64>,
@@ -205,24 +205,17 @@ struct Serving<'a> {
     active: Active,
     /// When the client was told to stop.
     stop_said_ns: Option<u64>,
-    /// Until the traffic ends.
-    carried: Option<Carried>,
 }
 
-impl Serving<'_> {
-    fn drive(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
+impl Serving<'_, '_> {
+    fn drive(&mut self, progress: &mut Progress, pace: &mut Pace) -> Result<Brought, Failure> {
         let mut tally: Option<Tally<'_>> = None;
         let mut progress = Some(progress);
-        let mut rounds = 0u32;
         let (why, found) = loop {
             self.server.poll()?;
             self.note_activity();
-            rounds = rounds.wrapping_add(1);
-            if !rounds.is_multiple_of(ROUNDS_PER_TICK) {
+            if !pace.is_look_due(self.server.worker()) {
                 continue;
-            }
-            if let Some(carried) = &self.carried {
-                carried.publish(self.server.worker());
             }
             if let (Some(first_ns), Some(_)) = (self.active.first_ns, &progress) {
                 tally = progress.take().map(|it| Tally::new(self.plan, self.interrupted, it, first_ns));
@@ -234,7 +227,7 @@ impl Serving<'_> {
                 break end;
             }
         };
-        let (burden, notes) = self.carried.take().map(Carried::end).unwrap_or_default();
+        let burden = pace.end();
         let verification = self.conclude(why, found)?;
         let sees = self.plan.takes_receives();
         let done = if sees { self.server.received() } else { self.completed };
@@ -249,14 +242,8 @@ impl Serving<'_> {
             // Nothing tells the server when such messages complete.
             outcome.peak_bytes_per_second = None;
         }
-        if done.messages > 0 && verification == Verification::NotChecked {
-            outcome.notes.push("the data was not compared to its end".to_owned());
-        }
-        outcome.details.burden = burden;
-        outcome.notes.extend(notes);
-        outcome.verification = if done.messages == 0 { Verification::NotChecked } else { verification };
-        outcome.interrupted |= self.interrupted.load(Ordering::Relaxed);
-        Ok(outcome)
+        outcome.verification = verification;
+        Ok(Brought { outcome, messages: done.messages, burden })
     }
 
     #[inline]
