@@ -3,16 +3,20 @@
 use std::fmt::Write;
 
 use crate::measure;
-use crate::outcome::Outcome;
+use crate::outcome::{Directions, Outcome};
 use crate::plan::{Mode, Plan};
 
 const HEAD: &str = "op,mode,device,size_bytes,iterations,seconds,bw_average_gbps,bw_peak_gbps,msg_rate_mpps,\
 lat_min_us,lat_p50_us,lat_avg_us,lat_p90_us,lat_p99_us,lat_p999_us,lat_max_us,lat_stdev_us,verified,\
-data_packets,retransmitted,trimmed,ho_returned,ho_lost,dropped,duplicates,timeouts,cnps,ecn_marked,rnr_naks\n";
+data_packets,retransmitted,trimmed,ho_returned,ho_lost,dropped,duplicates,timeouts,cnps,ecn_marked,rnr_naks,\
+bidirectional";
+/// Heads of the last columns, which tell the two directions of a run apart.
+pub(crate) const DIRECTIONS: [&str; 4] =
+    ["from_client_iterations", "from_client_bytes", "from_server_iterations", "from_server_bytes"];
 
 /// A line of heads and a line for each run; what was not measured is empty.
 pub fn results(rows: &[(Plan, Outcome)]) -> String {
-    let mut text = HEAD.to_owned();
+    let mut text = format!("{HEAD},{}\n", DIRECTIONS.join(","));
     for (plan, outcome) in rows {
         line(&mut text, plan, outcome);
     }
@@ -60,5 +64,16 @@ fn line(text: &mut String, plan: &Plan, outcome: &Outcome) {
     for counter in counters {
         write!(text, ",{counter}").expect("a String takes any text");
     }
+    write!(text, ",{}", plan.bidirectional).expect("a String takes any text");
+    for count in directions(outcome.details.directions) {
+        write!(text, ",{count}").expect("a String takes any text");
+    }
     text.push('\n');
+}
+
+/// In the order of [`DIRECTIONS`]; empty where only one side sent.
+pub(crate) fn directions(of: Option<Directions>) -> [String; DIRECTIONS.len()] {
+    let Some(Directions { from_client, from_server }) = of else { return Default::default() };
+    [from_client.iterations, from_client.bytes, from_server.iterations, from_server.bytes]
+        .map(|count| count.to_string())
 }

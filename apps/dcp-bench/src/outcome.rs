@@ -2,7 +2,7 @@
 
 use crate::burden::Strain;
 use crate::measure::Throughput;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::fairness::Fairness;
 use crate::net::NetCounters;
@@ -54,7 +54,7 @@ pub struct Details {
 }
 
 /// The two parts of a run in both directions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Directions {
     /// What the client sent, or read.
     pub from_client: Direction,
@@ -63,7 +63,7 @@ pub struct Directions {
 }
 
 /// What one side's messages were.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Direction {
     /// Messages completed.
     pub iterations: u64,

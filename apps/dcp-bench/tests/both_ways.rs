@@ -4,7 +4,7 @@ mod common;
 
 use serde_json::Value;
 
-use common::{assert_refused_in_json, run, text};
+use common::{assert_refused_in_json, file, run, text};
 
 /// The JSON of a run in both directions that must succeed, with all of its data verified.
 #[track_caller]
@@ -71,6 +71,30 @@ fn all_sizes_have_a_row_each() {
     let rows = json["results"].as_array().unwrap();
     assert_eq!(rows.len(), 23);
     assert!(rows.iter().all(|row| row["iterations"] == 6), "{json}");
+}
+
+/// The last five cells of each line: whether both sides sent, then messages and bytes of client and server.
+fn last_cells(csv: &str) -> Vec<Vec<&str>> {
+    csv.lines()
+        .map(|line| line.split(',').rev().take(5).collect::<Vec<_>>().into_iter().rev().collect())
+        .collect()
+}
+
+#[test]
+fn csv_tells_both_directions_apart_in_its_last_columns() {
+    let path = file("both-ways.csv");
+    results("send", &format!("-n 5 -q 2 -s 100 --csv {}", path.display()));
+    let csv = std::fs::read_to_string(path).expect("it is there");
+    let heads = [
+        "bidirectional",
+        "from_client_iterations",
+        "from_client_bytes",
+        "from_server_iterations",
+        "from_server_bytes",
+    ];
+    assert_eq!(last_cells(&csv), [heads, ["true", "10", "1000", "10", "1000"]]);
+    let one_way = text(&run("send -n 5 --csv -").stdout);
+    assert_eq!(last_cells(&one_way), [heads, ["false", "", "", "", ""]]);
 }
 
 #[test]

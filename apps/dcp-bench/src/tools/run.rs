@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::outcome::Directions;
+
 /// A run that has results.
 #[derive(Clone, Deserialize, Debug)]
 pub(super) struct Run {
@@ -24,6 +26,8 @@ pub(super) struct Row {
     pub(super) msg_rate_mpps: Option<f64>,
     pub(super) lat_us: Option<Latency>,
     pub(super) verified: Option<bool>,
+    /// Only there when both sides sent.
+    pub(super) directions: Option<Directions>,
     /// Counters by name.
     #[serde(default)]
     pub(super) net: Map<String, Value>,

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::args::SweepArgs;
 use super::point::Point;
+use crate::csv::{self, DIRECTIONS};
 use crate::failure::Failure;
 use crate::tools::plot;
 use crate::tools::run::{Latency, Row};
@@ -105,7 +106,7 @@ fn numbers(args: &SweepArgs, row: &Row) -> String {
 /// A line of heads, then one for each row; a failed point has its status and nothing else.
 pub(super) fn csv(args: &SweepArgs, points: &[Point]) -> String {
     let mut text = format!("{},result,status", args.option);
-    for name in FIELDS.iter().chain(&NET) {
+    for name in FIELDS.iter().chain(&NET).chain(&DIRECTIONS) {
         write!(text, ",{name}").expect("a String takes any text");
     }
     text.push('\n');
@@ -115,11 +116,12 @@ pub(super) fn csv(args: &SweepArgs, points: &[Point]) -> String {
         match &point.run {
             Some(run) => run.results.iter().for_each(|row| {
                 let cells = fields(row).into_iter().chain(NET.map(|name| row.counter(name).to_string()));
+                let cells = cells.chain(csv::directions(row.directions));
                 let cells: String = cells.map(|cell| format!(",{cell}")).collect();
                 writeln!(text, "{start}{cells}").expect("a String takes any text");
             }),
             None => {
-                let empty = ",".repeat(FIELDS.len() + NET.len());
+                let empty = ",".repeat(FIELDS.len() + NET.len() + DIRECTIONS.len());
                 writeln!(text, "{start}{empty}").expect("a String takes any text");
             }
         }
@@ -217,8 +219,9 @@ mod tests {
     }
 
     fn points() -> [Point; 2] {
+        let directions = json!({"from_client": {"iterations": 6, "bytes": 7}, "from_server": {"iterations": 4, "bytes": 8}});
         let run = json!({"op": "write", "mode": "bw", "results": [{"size_bytes": 65536, "iterations": 10, "seconds": 0.5,
-            "bw_average_gbps": 25.5, "bw_peak_gbps": null, "msg_rate_mpps": 0.25, "lat_us": null, "verified": true,
+            "bw_average_gbps": 25.5, "bw_peak_gbps": null, "msg_rate_mpps": 0.25, "lat_us": null, "verified": true, "directions": directions,
             "net": {"data_packets": 160, "retransmitted": 3, "trimmed": 4, "dropped": 5, "timeouts": 6}}]});
         let error = json!({"tool": "dcp-bench", "error": {"kind": "transfer", "status": "RETRY_EXC_ERR (12)", "message": "it is lost"}});
         let read = Run::read(&run).ok();
@@ -247,10 +250,15 @@ mod tests {
         let text = csv(&args(), &points());
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
         assert_eq!(lines.len(), 3);
-        assert!(lines.iter().all(|cells| cells.len() == 3 + FIELDS.len() + NET.len()), "{text}");
+        assert!(
+            lines.iter().all(|cells| cells.len() == 3 + FIELDS.len() + NET.len() + DIRECTIONS.len()),
+            "{text}"
+        );
         let cell = |line: usize, name: &str| lines[line][lines[0].iter().position(|it| *it == name).unwrap()];
         assert_eq!((cell(1, "trim"), cell(1, "bw_average_gbps"), cell(1, "bw_peak_gbps")), ("0", "25.5", ""));
         assert_eq!((cell(1, "verified"), cell(1, "timeouts")), ("true", "6"));
+        let parts = |line: usize| DIRECTIONS.map(|name| cell(line, name));
+        assert_eq!((parts(1), parts(2)), (["6", "7", "4", "8"], [""; 4]));
         assert_eq!((cell(2, "result"), cell(2, "status")), ("failed", "RETRY_EXC_ERR (12)"));
     }
 
