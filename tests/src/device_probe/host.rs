@@ -3,11 +3,11 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use dcp::core::{Endpoint, EndpointConfig};
-use dcp::device::{NetDevice, WorkerQueues};
-use dcp::dpdk::{Clock, Eal, Pool, PoolConfig};
-use dcp::net::{InterfaceAddress, IpConfig, NetStack, Resolution};
-use dcp::{Worker, WorkerConfig};
+use dcp::Worker;
+use dcp::core::EndpointConfig;
+use dcp::device::{NetDevice, WorkerOptions};
+use dcp::dpdk::{Clock, Eal};
+use dcp::net::{InterfaceAddress, IpConfig, Resolution};
 
 use crate::Fault;
 
@@ -48,26 +48,8 @@ fn make_worker(
     clock: Clock,
     address: InterfaceAddress,
 ) -> Result<Worker, Fault> {
-    let config = EndpointConfig::new(device.mac(), address.address());
-    let (transmit, mtu, mac) = (device.transmit(), device.mtu(), device.mac());
-    let header_pool = device.header_pool(eal, 1023).map_err(environment)?;
-    let payload_pool = Pool::new(eal, PoolConfig::payload("pay", 1023)).map_err(environment)?;
-    let WorkerQueues { queues, upkeep } =
-        device.take_queues().pop().ok_or((3, "the device has no queues".to_owned()))?;
-    let mut worker = Worker::new(WorkerConfig {
-        service_port: config.service_port,
-        endpoint: Endpoint::new(config),
-        queues,
-        header_pool,
-        payload_pool,
-        clock,
-        segments_max: 1,
-    });
-    worker.set_transmit(transmit, mtu);
-    if let Some(upkeep) = upkeep {
-        worker.set_upkeep(upkeep);
-    }
-    let ip = IpConfig::new(address, None).map_err(environment)?;
-    worker.set_net_stack(NetStack::new(mac, ip));
-    Ok(worker)
+    let endpoint = EndpointConfig::new(device.mac(), address.address());
+    let options = WorkerOptions { endpoint, mbufs: 1023, segments_max: 1, clock };
+    let address = IpConfig::new(address, None).map_err(environment)?;
+    device.worker(eal, address, &options).map_err(environment)
 }

@@ -5,6 +5,7 @@
 mod connection;
 mod environment;
 mod hand_over;
+mod on_device;
 mod operations;
 mod rig;
 mod telemetry;

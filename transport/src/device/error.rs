@@ -42,6 +42,11 @@ pub enum DeviceError {
         /// The most that it has.
         most: u16,
     },
+    /// Its queue pairs are all taken.
+    NoQueues {
+        /// The device.
+        uri: String,
+    },
     /// The interface does not exist, or the kernel does not describe it.
     Interface(InterfaceError),
     /// The interface is switched off.
@@ -133,6 +138,7 @@ impl fmt::Display for DeviceError {
             Self::Queues { uri, count, most } => {
                 write!(f, "{count} queue pairs were asked of {uri}: use 1 to {most}")
             }
+            Self::NoQueues { uri } => write!(f, "{uri} has no queues"),
             Self::Interface(error) => error.fmt(f),
             Self::InterfaceDown { interface } => {
                 write!(f, "interface {interface} is down: run 'ip link set {interface} up'")

@@ -6,6 +6,7 @@ mod memif;
 mod open;
 mod upkeep;
 mod uri;
+mod worker;
 
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use open::Opened;
 pub use open::{DeviceConfig, MtuChoice, eal_config, pool_bytes};
 pub use upkeep::{LinkEvent, Upkeep, Upkeeps};
 pub use uri::{DeviceUri, INTERFACE_LEN_MAX, MemifRole, SOCKET_LEN_MAX, UriError};
+pub use worker::WorkerOptions;
 
 /// An open device: its queues, and what a worker must know to use them.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam::channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use crossbeam::queue::ArrayQueue;
 use dcp_core::{Endpoint, EndpointConfig, MrAttr, MrKeys, RegionId};
-use dcp_wire::{Ipv4Addr, MacAddr, ParseOptions};
+use dcp_wire::{Ipv4Addr, MacAddr};
 use dpdk_ffi::{Clock, DmaDevice, Eal, Pool, PoolConfig, QueuePair, Region};
 
 use super::cq::Cq;
@@ -15,9 +15,9 @@ use super::engine::{Control, Engine, Post};
 use super::error::ResourceError;
 use super::pd::Pd;
 use super::telemetry::Listing;
-use crate::device::NetDevice;
+use crate::device::{NetDevice, WorkerOptions};
 use crate::net::{IpConfig, NetStack, Resolution};
-use crate::worker::{Lane, Queues, Worker};
+use crate::worker::{Lane, Queues, Worker, WorkerConfig};
 
 /// Parameters of a device.
 #[derive(Clone, Debug)]
@@ -112,9 +112,7 @@ impl Device {
         let mut made = Vec::with_capacity(queues.len());
         for (number, queues) in queues.into_iter().enumerate() {
             let host = host_config(number, MacAddr(queues.mac), config);
-            let header_pool = Pool::new(eal, PoolConfig::header("header", config.mbufs));
-            let header_pool = header_pool.map_err(ResourceError::Pool)?;
-            made.push((make_worker(eal, Queues::own(queues), header_pool, host, clock, config)?, host));
+            made.push((make_worker(eal, queues, host, clock, config)?, host));
         }
         Ok(Self::of(eal, clock, made, None, config))
     }
@@ -132,31 +130,30 @@ impl Device {
         config: &DeviceConfig,
     ) -> Result<Self, ResourceError> {
         let clock = Clock::calibrate();
-        let (mac, transmit, mtu, dma) = (device.mac(), device.transmit(), device.mtu(), device.dma_device());
-        let config = &DeviceConfig { mtu: config.mtu.min(mtu), ..config.clone() };
-        let mut own = device.take_queues();
+        let config = &DeviceConfig { mtu: config.mtu.min(device.mtu()), ..config.clone() };
+        let own = device.take_queues();
         let lanes: Vec<Lane> =
             if own.len() == 1 { (1..config.workers).map(|_| Lane::new()).collect() } else { Vec::new() };
-        let mut upkeeps = own.iter_mut().map(|queues| queues.upkeep.take()).collect::<Vec<_>>().into_iter();
-        let all = own.into_iter().map(|own| Queues::own(own.queues));
-        let all = all.chain(lanes.iter().cloned().map(Queues::Lane)).enumerate();
+        let all = own.into_iter().map(|own| (Queues::own(own.queues), own.upkeep));
+        let all = all.chain(lanes.iter().map(|lane| (Queues::Lane(lane.clone()), None)));
         let mut made = Vec::new();
-        for (number, queues) in all {
-            let host = host_config(number, mac, config);
-            let header_pool = device.header_pool(eal, config.mbufs).map_err(ResourceError::Device)?;
-            let mut worker = make_worker(eal, queues, header_pool, host, clock, config)?;
-            worker.set_transmit(transmit, mtu);
+        for (number, (queues, upkeep)) in all.enumerate() {
+            let host = host_config(number, device.mac(), config);
+            let options = WorkerOptions {
+                endpoint: host,
+                mbufs: config.mbufs,
+                segments_max: config.segments_max,
+                clock,
+            };
+            let mut worker = device.worker_over(eal, queues, upkeep, &options)?;
             if number == 0 {
                 // Where frames for nobody in particular arrive.
-                worker.set_net_stack(NetStack::new(mac, address));
+                worker.set_net_stack(NetStack::new(device.mac(), address));
                 worker.share_queues(lanes.clone());
-            }
-            if let Some(upkeep) = upkeeps.next().flatten() {
-                worker.set_upkeep(upkeep);
             }
             made.push((worker, host));
         }
-        Ok(Self::of(eal, clock, made, dma, config))
+        Ok(Self::of(eal, clock, made, device.dma_device(), config))
     }
 
     fn of(
@@ -248,17 +245,21 @@ fn host_config(number: usize, mac: MacAddr, config: &DeviceConfig) -> EndpointCo
 
 fn make_worker(
     eal: &Eal,
-    queues: Queues,
-    header_pool: Pool,
+    queues: QueuePair,
     host: EndpointConfig,
     clock: Clock,
     config: &DeviceConfig,
 ) -> Result<Worker, ResourceError> {
-    let payload_pool =
-        Pool::new(eal, PoolConfig::payload("payload", config.mbufs)).map_err(ResourceError::Pool)?;
-    let options = ParseOptions { service_port: host.service_port, icrc: false };
-    let pools = (header_pool, payload_pool);
-    Ok(Worker::over(queues, Endpoint::new(host), pools, clock, options, config.segments_max))
+    let pool = |config| Pool::new(eal, config).map_err(ResourceError::Pool);
+    Ok(Worker::new(WorkerConfig {
+        endpoint: Endpoint::new(host),
+        queues,
+        header_pool: pool(PoolConfig::header("header", config.mbufs))?,
+        payload_pool: pool(PoolConfig::payload("payload", config.mbufs))?,
+        clock,
+        service_port: host.service_port,
+        segments_max: config.segments_max,
+    }))
 }
 
 impl WorkerSlot {

@@ -5,6 +5,8 @@ use std::fmt;
 use dcp_core::{CreateError, QpState, RegisterError};
 use dpdk_ffi::{PoolError, RegionError};
 
+use crate::device::DeviceError;
+
 /// Why an object was not made.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResourceError {
@@ -19,7 +21,7 @@ pub enum ResourceError {
     /// Mbufs that the EAL's memory does not hold.
     Pool(PoolError),
     /// A network device that does not do its part.
-    Device(crate::device::DeviceError),
+    Device(DeviceError),
     /// No worker of that number.
     NoSuchWorker {
         /// Asked for.
@@ -75,6 +77,16 @@ impl std::error::Error for ResourceError {}
 impl From<CreateError> for ResourceError {
     fn from(error: CreateError) -> Self {
         Self::Create(error)
+    }
+}
+
+impl From<DeviceError> for ResourceError {
+    /// A lack of mbufs is the same wherever it shows.
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::Pool(error) => Self::Pool(error),
+            error => Self::Device(error),
+        }
     }
 }
 

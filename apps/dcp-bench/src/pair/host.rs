@@ -3,15 +3,15 @@
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dcp::Worker;
 use dcp::connect::{Agreement, MrOffer, Offer};
-use dcp::core::{Endpoint, EndpointConfig, PdId, Peer, QpConfig, QpId};
+use dcp::core::{EndpointConfig, PdId, Peer, QpConfig, QpId};
 use dcp::device::{
-    DeviceConfig, DeviceError, DeviceUri, MemifRole, MtuChoice, NetDevice, WorkerQueues, eal_config,
+    DeviceConfig, DeviceError, DeviceUri, MemifRole, MtuChoice, NetDevice, WorkerOptions, eal_config,
 };
-use dcp::dpdk::{Clock, Eal, EalConfig, LcoreGuard, Pool, PoolConfig, pin, register_thread};
-use dcp::net::{NetStack, Resolution};
+use dcp::dpdk::{Clock, Eal, EalConfig, LcoreGuard, pin, register_thread};
+use dcp::net::Resolution;
 use dcp::wire::{MacAddr, Msn, PKey, Qpn, RegionKey, Ssn};
-use dcp::{Worker, WorkerConfig};
 use serde_json::Value;
 
 use super::client::CLIENT;
@@ -354,28 +354,10 @@ fn make_worker(
     link: &Link,
     plan: &Plan,
 ) -> Result<Worker, Failure> {
-    let config = EndpointConfig { qps_max: plan.qps, ..EndpointConfig::new(device.mac(), link.ip.address()) };
-    let (transmit, mtu, mac) = (device.transmit(), device.mtu(), device.mac());
-    let header_pool = device.header_pool(eal, MBUFS).map_err(|error| device_failure(&error))?;
-    let payload_pool = Pool::new(eal, PoolConfig::payload("payload", MBUFS)).map_err(environment)?;
-    let Some(WorkerQueues { queues, upkeep }) = device.take_queues().pop() else {
-        return Err(Failure::environment(format!("{} has no queues", link.uri)));
-    };
-    let mut worker = Worker::new(WorkerConfig {
-        service_port: config.service_port,
-        endpoint: Endpoint::new(config),
-        queues,
-        header_pool,
-        payload_pool,
-        clock: *clock,
-        segments_max: 1,
-    });
-    worker.set_transmit(transmit, mtu);
-    if let Some(upkeep) = upkeep {
-        worker.set_upkeep(upkeep);
-    }
-    worker.set_net_stack(NetStack::new(mac, link.ip));
-    Ok(worker)
+    let endpoint =
+        EndpointConfig { qps_max: plan.qps, ..EndpointConfig::new(device.mac(), link.ip.address()) };
+    let options = WorkerOptions { endpoint, mbufs: MBUFS, segments_max: 1, clock: *clock };
+    device.worker(eal, link.ip, &options).map_err(|error| device_failure(&error))
 }
 
 /// Queue pairs that receives can be posted to.
