@@ -218,6 +218,16 @@ impl Mbuf {
         len: usize,
         streaming: Option<&Streaming>,
     ) -> Result<(), FrameRangeError> {
+        let head = self.first();
+        // What most frames are: headers in the first segment, all payload in the second.
+        if offset == head.len()
+            && let Some(payload) = head.next()
+            && payload.len() == len
+        {
+            // SAFETY: the segment has `len` bytes, and `to` room for them.
+            unsafe { copy(payload.data(), to, len, streaming) };
+            return Ok(());
+        }
         let mut skip = offset;
         let mut done = 0;
         for segment in self.chain() {
@@ -226,15 +236,8 @@ impl Mbuf {
                 continue;
             }
             let take = (segment.len().saturating_sub(skip)).min(len - done);
-            let (from, to) = (segment.data().wrapping_add(skip), to.wrapping_add(done));
-            // `take` bytes are in the segment behind `skip`, and `to` has room for them behind `done`. Over net_ring the
-            // payload may lie in the very region that it is written to, so the two may overlap.
-            match streaming {
-                // SAFETY: as just said.
-                Some(streaming) => unsafe { streaming.copy(from, to, take) },
-                // SAFETY: as just said.
-                None => unsafe { ptr::copy(from, to, take) },
-            }
+            // SAFETY: `take` bytes are in the segment behind `skip`, and `to` has room for them behind `done`.
+            unsafe { copy(segment.data().wrapping_add(skip), to.wrapping_add(done), take, streaming) };
             done += take;
             skip = 0;
             if done == len {
@@ -385,3 +388,17 @@ impl fmt::Display for SharedError {
 }
 
 impl std::error::Error for SharedError {}
+
+/// Over net_ring the payload may lie in the very region that it is written to, so the two may overlap.
+///
+/// # Safety
+/// `from` must be readable and `to` writable for `len` bytes.
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize, streaming: Option<&Streaming>) {
+    match streaming {
+        // SAFETY: as the caller promised.
+        Some(streaming) => unsafe { streaming.copy(from, to, len) },
+        // SAFETY: as the caller promised.
+        None => unsafe { ptr::copy(from, to, len) },
+    }
+}

@@ -17,7 +17,7 @@ pub(crate) struct Placer<'a> {
 }
 
 impl RxSink for Placer<'_> {
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, payload_offset: u32, to: Segment) {
         let from = self.payload_offset + payload_offset as usize;
         let (region, len) = (&self.regions[to.region.index()], to.len as usize);

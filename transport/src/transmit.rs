@@ -1,6 +1,7 @@
 //! Frames from the core to mbufs: headers written, payload attached without a copy.
 
-use dcp_core::{TxFrame, TxSink};
+use dcp_core::{Segment, TxFrame, TxSink, WriteFrame};
+use dcp_wire::{Headers, Kind, Template};
 use dpdk_ffi::{Mbuf, MbufBatch, MbufStash, Region};
 
 /// Builds frames at the end of a batch.
@@ -32,11 +33,39 @@ impl TxSink for FrameBuilder<'_> {
 
     #[inline]
     fn push(&mut self, frame: TxFrame<'_>) {
-        let mut mbuf = self.stash.take_header().expect("capacity() counted it");
-        let header_len = frame.headers.len();
-        let head = mbuf.grow_head(header_len).expect("header mbufs have room for every header");
-        frame.emit_headers(head);
-        for segment in frame.segments {
+        let (mut mbuf, header_len) = (self.take_header(), frame.headers.len());
+        frame.emit_headers(grow(&mut mbuf, header_len));
+        self.finish(mbuf, frame.segments, frame.icrc);
+    }
+
+    #[inline]
+    fn push_write(&mut self, frame: WriteFrame<'_>, _: impl FnOnce(Kind) -> Headers) {
+        let mut mbuf = self.take_header();
+        frame.emit_headers(grow(&mut mbuf, Template::WRITE_LEN));
+        self.finish(mbuf, &[frame.segment], frame.icrc);
+    }
+}
+
+#[inline]
+fn grow(mbuf: &mut Mbuf, header_len: usize) -> &mut [u8] {
+    mbuf.grow_head(header_len).expect("header mbufs have room for every header")
+}
+
+fn copy_behind(frame: &mut Mbuf, region: &Region, offset: u64, len: usize) {
+    let room = frame.grow_head(len).expect("the pool of a linear device has room for every frame");
+    region.read(offset, room).expect("posting checked the range");
+}
+
+impl FrameBuilder<'_> {
+    #[inline]
+    fn take_header(&mut self) -> Mbuf {
+        self.stash.take_header().expect("capacity() counted it")
+    }
+
+    /// Adds the payload behind the headers, and the frame to the batch.
+    #[inline]
+    fn finish(&mut self, mut mbuf: Mbuf, segments: &[Segment], icrc: bool) {
+        for segment in segments {
             let region = &self.regions[segment.region.index()];
             if self.linear {
                 copy_behind(&mut mbuf, region, segment.offset, segment.len as usize);
@@ -46,19 +75,12 @@ impl TxSink for FrameBuilder<'_> {
                 .attach(&mut mbuf, region, segment.offset, segment.len as usize)
                 .expect("capacity() counted the segments, and posting checked their ranges");
         }
-        if frame.icrc {
+        if icrc {
             self.append_icrc(&mut mbuf);
         }
         self.batch.push(mbuf).expect("capacity() counted it");
     }
-}
 
-fn copy_behind(frame: &mut Mbuf, region: &Region, offset: u64, len: usize) {
-    let room = frame.grow_head(len).expect("the pool of a linear device has room for every frame");
-    region.read(offset, room).expect("posting checked the range");
-}
-
-impl FrameBuilder<'_> {
     /// The ICRC is a last segment of four bytes behind payload that nobody copied.
     #[cold]
     fn append_icrc(&mut self, frame: &mut Mbuf) {

@@ -1,12 +1,13 @@
 //! The loop of one worker: an endpoint, its queue pair, its memory.
 
 mod ahead;
+mod chain;
 mod lane;
 mod load;
 mod network;
 
-use dcp_core::{Endpoint, Instant, RegionId, RxPacket, RxVerdict};
-use dcp_wire::{BounceRewrite, HEADER_LEN_MAX, Kind, Packet, ParseError, ParseOptions};
+use dcp_core::{Endpoint, Followed, Instant, RegionId, Run, RxPacket, RxVerdict};
+use dcp_wire::{BounceRewrite, Follower, HEADER_LEN_MAX, Kind, Packet, ParseError, ParseOptions, Psn};
 use dpdk_ffi::{Clock, HugePreference, Mbuf, MbufBatch, MbufStash, Pool, QueuePair, Region, Streaming};
 
 use crate::device::Upkeep;
@@ -15,6 +16,7 @@ use crate::place::Placer;
 use crate::recency::Recency;
 use crate::transmit::FrameBuilder;
 use ahead::look_ahead;
+use chain::Chain;
 use lane::Others;
 pub(crate) use lane::{Lane, Queues};
 
@@ -259,6 +261,7 @@ impl Worker {
         let streaming = Streaming::begin();
         let mut batch = std::mem::take(&mut self.rx);
         look_ahead(&self.endpoint, &batch);
+        let mut chain = Chain::default();
         for frame in batch.drain() {
             if !self.others.is_empty()
                 && let Some(ring) = self.others.of(&frame)
@@ -267,7 +270,10 @@ impl Worker {
                 count_handed(&mut self.counters, handed, &mut self.done);
                 continue;
             }
-            self.handle_frame(now, arrived, frame, &streaming);
+            match chain.next(&frame) {
+                Some(next) => self.handle_follower(now, arrived, frame, next, &mut chain, &streaming),
+                None => self.handle_frame(now, arrived, frame, &mut chain, &streaming),
+            }
         }
         self.rx = batch;
         self.done.free_all();
@@ -276,7 +282,14 @@ impl Worker {
     }
 
     #[inline]
-    fn handle_frame(&mut self, now: Instant, arrived: Instant, frame: Mbuf, streaming: &Streaming) {
+    fn handle_frame(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        frame: Mbuf,
+        chain: &mut Chain,
+        streaming: &Streaming,
+    ) {
         let icrc = self.endpoint.uses_icrc() && self.carries_icrc(&frame);
         let options = ParseOptions { icrc, ..self.options };
         let mut parsed = parse(options, &frame);
@@ -295,10 +308,44 @@ impl Worker {
         let payload_offset = usize::from(packet.payload_offset);
         let recency = &mut self.recency;
         let mut placer = Placer { frame: &frame, payload_offset, regions: &self.regions, recency, streaming };
-        match self.endpoint.handle_packet(now, &RxPacket { packet, arrived }, &mut placer) {
+        let rx = RxPacket { packet, arrived };
+        match self.endpoint.handle_packet(now, &rx, &mut placer) {
             RxVerdict::Bounce(rewrite) => self.bounce(frame, &rewrite, false),
             RxVerdict::Return(rewrite) => self.bounce(frame, &rewrite, true),
-            RxVerdict::Done | RxVerdict::Drop(_) => self.done.discard(frame),
+            RxVerdict::Drop(_) => self.done.discard(frame),
+            RxVerdict::Done => {
+                if !icrc {
+                    chain.begin_after(&self.endpoint, &rx, &frame);
+                }
+                self.done.discard(frame);
+            }
+        }
+    }
+
+    /// A frame like the one before, but for its number.
+    #[inline]
+    fn handle_follower(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        frame: Mbuf,
+        (run, psn): (Run, Psn),
+        chain: &mut Chain,
+        streaming: &Streaming,
+    ) {
+        let recency = &mut self.recency;
+        let payload_offset = Follower::PAYLOAD_OFFSET;
+        let mut placer = Placer { frame: &frame, payload_offset, regions: &self.regions, recency, streaming };
+        match self.endpoint.handle_follower(now, &run, psn, &mut placer) {
+            Followed::On => self.done.discard(frame),
+            Followed::Over => {
+                chain.end();
+                self.done.discard(frame);
+            }
+            Followed::Not => {
+                chain.end();
+                self.handle_frame(now, arrived, frame, chain, streaming);
+            }
         }
     }
 

@@ -3,10 +3,11 @@
 use std::hint::black_box;
 
 use dcp_core::{
-    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Peer, QpConfig,
-    QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status, TxFrame, TxSink,
+    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Followed, Instant, MrAttr, MrKeys, Peer,
+    QpConfig, QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status, TxFrame,
+    TxSink,
 };
-use dcp_wire::{Ipv4Addr, Msn, PKey, Packet, Ssn};
+use dcp_wire::{Data, DataOp, Ipv4Addr, Kind, Msn, PKey, Packet, Part, Psn, Ssn};
 
 use super::frames::mac;
 
@@ -88,11 +89,29 @@ impl Host {
         }
     }
 
-    fn handle(&mut self, now: Instant, frames: &Frames) {
+    /// Takes in a burst; where it `follows` what follows what, as a driver does.
+    fn handle(&mut self, now: Instant, frames: &Frames, follows: bool) {
+        let mut run = None;
         for packet in &frames.0 {
-            let _ =
-                black_box(self.endpoint.handle_packet(now, &RxPacket { packet, arrived: now }, &mut Nowhere));
+            if let (Some(run), Some(psn)) = (&run, number(packet))
+                && black_box(self.endpoint.handle_follower(now, run, psn, &mut Nowhere)) == Followed::On
+            {
+                continue;
+            }
+            let rx = RxPacket { packet, arrived: now };
+            let _ = black_box(self.endpoint.handle_packet(now, &rx, &mut Nowhere));
+            run = if follows { self.endpoint.run_after(&rx) } else { None };
         }
+    }
+}
+
+/// What stands for a driver's comparison of headers: the number of a packet that is no message's last.
+fn number(packet: &Packet) -> Option<Psn> {
+    match &packet.headers.kind {
+        Kind::Data(Data { name, ack_req: false, op: DataOp::Write { part: Part::Middle, .. }, .. }) => {
+            Some(name.psn)
+        }
+        _ => None,
     }
 }
 
@@ -160,7 +179,12 @@ impl Endpoints {
 
     /// The server takes in what the client has sent.
     pub(super) fn server_receives(&mut self) {
-        self.server.handle(self.now(), &self.data);
+        self.server.handle(self.now(), &self.data, false);
+    }
+
+    /// The same, knowing what follows what.
+    pub(super) fn server_follows(&mut self) {
+        self.server.handle(self.now(), &self.data, true);
     }
 
     /// The server's turn to send; how many frames that made.
@@ -171,7 +195,7 @@ impl Endpoints {
 
     /// The client takes in what the server has sent.
     pub(super) fn client_receives(&mut self) {
-        self.client.handle(self.now(), &self.answers);
+        self.client.handle(self.now(), &self.answers, false);
     }
 
     /// The client's completions, up to what a send queue holds.

@@ -2,7 +2,9 @@
 
 use std::hint::black_box;
 
-use dcp_wire::{BounceRewrite, Headers, ParseOptions, Qpn, Template};
+use dcp_wire::{
+    BounceRewrite, Data, DataOp, Follower, Headers, Kind, ParseOptions, Part, Qpn, Template, WritePacket,
+};
 
 use super::frames::{ack, mac, write};
 use super::{Case, Entry};
@@ -19,6 +21,7 @@ pub(super) fn entries() -> Vec<Entry> {
         entry("wire/emit/template", || Box::new(FromTemplate::new(write(0, mac(1)), PAYLOAD))),
         entry("wire/emit/ack", || Box::new(Emit::new(ack(mac(1)), 0))),
         entry("wire/parse/write", || Box::new(Parse::new(&write(0, mac(1)), PAYLOAD))),
+        entry("wire/follow/write", || Box::new(Follow::new())),
         entry("wire/parse/ack", || Box::new(Parse::new(&ack(mac(1)), 0))),
         entry("wire/trim_and_bounce/write", || Box::new(TrimAndBounce::new())),
     ]
@@ -55,13 +58,19 @@ impl Case for Emit {
 /// As an endpoint's connections do it.
 struct FromTemplate {
     template: Template,
+    packet: WritePacket,
     emit: Emit,
 }
 
 impl FromTemplate {
     fn new(headers: Headers, payload: usize) -> Self {
         let template = Template::new(&headers.path, headers.dest_qpn, headers.pkey);
-        Self { template, emit: Emit::new(headers, payload) }
+        let Kind::Data(Data { name, ack_req, solicited, op: DataOp::Write { reth, .. } }) = headers.kind
+        else {
+            unreachable!("a WRITE, as made above")
+        };
+        let packet = WritePacket { name, ack_req, solicited, reth, first: false, last: false };
+        Self { template, packet, emit: Emit::new(headers, payload) }
     }
 }
 
@@ -69,9 +78,13 @@ impl Case for FromTemplate {
     fn prepare(&mut self) {}
 
     fn run(&mut self) {
-        let Emit { headers, payload, bytes } = &mut self.emit;
+        let Emit { payload, bytes, .. } = &mut self.emit;
         for _ in 0..FRAMES {
-            black_box(black_box(&self.template).emit(black_box(headers), *payload, black_box(bytes)));
+            black_box(black_box(&self.template).emit_write(
+                black_box(&self.packet),
+                *payload,
+                black_box(bytes),
+            ));
         }
     }
 }
@@ -92,6 +105,37 @@ impl Case for Parse {
     fn run(&mut self) {
         for _ in 0..FRAMES {
             let _ = black_box(dcp_wire::parse_frame(ParseOptions::default(), black_box(&self.0)));
+        }
+    }
+}
+
+/// A packet like the one before.
+struct Follow {
+    follower: Follower,
+    bytes: Vec<u8>,
+}
+
+impl Follow {
+    fn new() -> Self {
+        let mut headers = write(1, mac(1));
+        if let Kind::Data(Data { op: DataOp::Write { part, .. }, .. }) = &mut headers.kind {
+            *part = Part::Middle;
+        }
+        let bytes = bytes_of(&headers, PAYLOAD);
+        let packet = dcp_wire::parse_frame(ParseOptions::default(), &bytes).expect("a legal frame");
+        let follower = Follower::of(&packet, &bytes).expect("one of the middle");
+        assert!(follower.psn_of(&bytes, bytes.len()).is_some(), "it looks like itself");
+        Self { follower, bytes }
+    }
+}
+
+impl Case for Follow {
+    fn prepare(&mut self) {}
+
+    fn run(&mut self) {
+        for _ in 0..FRAMES {
+            let bytes = black_box(&self.bytes);
+            black_box(black_box(&self.follower).psn_of(bytes, bytes.len()));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The endpoint: all queue pairs of one worker, and the doors to them.
 
+mod follow;
 mod near;
 
 use std::collections::VecDeque;

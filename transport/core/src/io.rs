@@ -1,6 +1,6 @@
 //! What crosses the border between the core and its driver.
 
-use dcp_wire::{BounceRewrite, Headers, ICRC_LEN, Packet, Template};
+use dcp_wire::{BounceRewrite, Headers, ICRC_LEN, Kind, Packet, Template, WritePacket};
 
 use crate::{DropReason, Instant, RegionId};
 
@@ -104,6 +104,31 @@ impl TxFrame<'_> {
     }
 }
 
+/// A frame of a WRITE without immediate, out of one piece of memory: what most frames are.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteFrame<'a> {
+    /// What its headers have of their own.
+    pub packet: &'a WritePacket,
+    /// What they have in common.
+    pub template: &'a Template,
+    /// Payload.
+    pub segment: Segment,
+    /// As in [`TxFrame`].
+    pub icrc: bool,
+}
+
+impl WriteFrame<'_> {
+    /// Writes the headers, [`Template::WRITE_LEN`] bytes.
+    ///
+    /// # Panics
+    /// If `out` is shorter.
+    #[inline]
+    pub fn emit_headers(&self, out: &mut [u8]) -> usize {
+        let trailer = if self.icrc { ICRC_LEN } else { 0 };
+        self.template.emit_write(self.packet, self.segment.len as usize + trailer, out)
+    }
+}
+
 /// Where frames go.
 pub trait TxSink {
     /// Frames that can be pushed now: their buffers, all segments, are already in hand.
@@ -111,6 +136,16 @@ pub trait TxSink {
 
     /// Takes a frame. Called at most [`TxSink::capacity`] times; cannot fail.
     fn push(&mut self, frame: TxFrame<'_>);
+
+    /// Takes a frame of a WRITE; `headers` makes of a kind what [`TxFrame`] has. Counts as a [`TxSink::push`], and a sink
+    /// that knows no shorter way makes one of it.
+    #[inline]
+    fn push_write(&mut self, frame: WriteFrame<'_>, headers: impl FnOnce(Kind) -> Headers) {
+        let WriteFrame { packet, template, segment, icrc } = frame;
+        let headers = headers(Kind::Data(packet.data()));
+        let payload_len = segment.len;
+        self.push(TxFrame { headers: &headers, template, payload_len, segments: &[segment], icrc });
+    }
 
     /// As [`Prefetch::prefetch`], for the state behind the frames that come next.
     #[inline]

@@ -29,6 +29,9 @@ pub struct Template {
 }
 
 impl Template {
+    /// Bytes of the headers of a WRITE without immediate.
+    pub const WRITE_LEN: usize = LEN;
+
     /// For untagged frames on a path to a queue pair; a VLAN tag of the path is left out.
     #[must_use]
     pub fn new(path: &Path, dest_qpn: Qpn, pkey: PKey) -> Self {
@@ -63,43 +66,38 @@ impl Template {
     #[inline]
     pub fn emit(&self, headers: &Headers, payload_len: usize, out: &mut [u8]) -> usize {
         match &headers.kind {
-            Kind::Data(data @ Data { op: DataOp::Write { reth, part }, .. })
-                if !matches!(part, Part::Last(Some(_)) | Part::Only(Some(_)))
-                    && headers.path.vlan.is_none() =>
-            {
-                self.emit_write(data, reth, opcode(part), payload_len, out)
-            }
+            Kind::Data(data) if headers.path.vlan.is_none() => match WritePacket::of(data) {
+                Some(packet) => self.emit_write(&packet, payload_len, out),
+                None => emit(headers, payload_len, out),
+            },
             _ => emit(headers, payload_len, out),
         }
     }
 
+    /// The same for a packet of a WRITE without immediate, of which the first [`Template::WRITE_LEN`] bytes of `out` are
+    /// written.
+    ///
+    /// # Panics
+    /// Where [`emit`] does.
     #[inline]
-    fn emit_write(
-        &self,
-        data: &Data,
-        reth: &Reth,
-        opcode: DataOpcode,
-        payload_len: usize,
-        out: &mut [u8],
-    ) -> usize {
+    pub fn emit_write(&self, packet: &WritePacket, payload_len: usize, out: &mut [u8]) -> usize {
+        let WritePacket { name, ack_req, solicited, reth, first, last } = packet;
         let out: &mut [u8; LEN] = out.first_chunk_mut().expect("room for the headers of a WRITE");
         let udp_len = u16::try_from(LEN - ETHERNET_LEN - IP_LEN + payload_len)
             .ok()
             .filter(|len| *len <= u16::MAX - 20)
             .expect("an IP datagram is below 64 KiB");
         let ip_len = udp_len + 20;
-        let (retry_high, retry_low) = retry_bits(data.name.generation);
+        let (retry_high, retry_low) = retry_bits(name.generation);
         out[..COMMON].copy_from_slice(&self.bytes);
         put(out, TOTAL_AT, ip_len.to_be_bytes());
         put(out, CHECKSUM_AT, (!fold_once(u32::from(self.ip_sum) + u32::from(ip_len))).to_be_bytes());
         put(out, UDP_TOTAL_AT, udp_len.to_be_bytes());
-        put(out, OPCODE_AT, [opcode.number(), if data.solicited { bit::SOLICITED } else { 0 }]);
+        put(out, OPCODE_AT, [opcode(*first, *last).number(), if *solicited { bit::SOLICITED } else { 0 }]);
         out[RETRY_HIGH_AT] = retry_high;
-        let first = retry_low | if data.ack_req { bit::ACK_REQ } else { 0 };
+        let flags = retry_low | if *ack_req { bit::ACK_REQ } else { 0 };
         // The last byte is the RETH's first, which comes next.
-        let name = u64::from(first) << 56
-            | u64::from(data.name.psn.get()) << 32
-            | u64::from(data.name.msn.get()) << 8;
+        let name = u64::from(flags) << 56 | u64::from(name.psn.get()) << 32 | u64::from(name.msn.get()) << 8;
         put(out, RETRY_LOW_AT, name.to_be_bytes());
         put(out, COMMON, reth.va.to_be_bytes());
         let rest = u64::from(reth.rkey.0) << 32 | u64::from(reth.dma_len);
@@ -108,10 +106,54 @@ impl Template {
     }
 }
 
+/// What a packet of a WRITE without immediate has of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WritePacket {
+    /// Message, number, generation.
+    pub name: PacketName,
+    /// Whether it asks for an ACK.
+    pub ack_req: bool,
+    /// Whether it asks for a solicited event.
+    pub solicited: bool,
+    /// Where its payload goes.
+    pub reth: Reth,
+    /// Whether the message begins with it.
+    pub first: bool,
+    /// Whether the message ends with it.
+    pub last: bool,
+}
+
+impl WritePacket {
+    #[inline(always)]
+    fn of(data: &Data) -> Option<Self> {
+        let Data { name, ack_req, solicited, op: DataOp::Write { reth, part } } = *data else { return None };
+        let (first, last) = match part {
+            Part::First => (true, false),
+            Part::Middle => (false, false),
+            Part::Last(None) => (false, true),
+            Part::Only(None) => (true, true),
+            Part::Last(Some(_)) | Part::Only(Some(_)) => return None,
+        };
+        Some(Self { name, ack_req, solicited, reth, first, last })
+    }
+
+    /// The same as one of many kinds of packets.
+    #[inline]
+    pub fn data(&self) -> Data {
+        let Self { name, ack_req, solicited, reth, first, last } = *self;
+        let part = match (first, last) {
+            (true, false) => Part::First,
+            (false, false) => Part::Middle,
+            (false, true) => Part::Last(None),
+            (true, true) => Part::Only(None),
+        };
+        Data { name, ack_req, solicited, op: DataOp::Write { reth, part } }
+    }
+}
+
 #[inline(always)]
-fn opcode(part: &Part<crate::WriteImm>) -> DataOpcode {
-    let is_first = matches!(part, Part::First | Part::Only(_));
-    match (is_first, matches!(part, Part::Last(_) | Part::Only(_))) {
+fn opcode(first: bool, last: bool) -> DataOpcode {
+    match (first, last) {
         (false, false) => DataOpcode::WriteMiddle,
         (true, false) => DataOpcode::WriteFirst,
         (false, true) => DataOpcode::WriteLast,
@@ -190,6 +232,8 @@ mod tests {
             let template = Template::new(&path, dest_qpn, pkey);
             assert_eq!(template.emit(&headers, payload_len, &mut written), len, "round {round}");
             assert_eq!(written, expected, "round {round}: {headers:?}");
+            let Kind::Data(data) = headers.kind else { unreachable!("only those are drawn") };
+            assert!(WritePacket::of(&data).is_none_or(|packet| packet.data() == data), "{data:?}");
         }
     }
 }

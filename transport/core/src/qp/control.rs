@@ -137,6 +137,9 @@ impl Qp {
         if std::mem::take(&mut self.pending.nak) {
             return self.rare.last_nak.map(|nak| (Stream::Requests, nak));
         }
+        if !self.pending.naks {
+            return None;
+        }
         let nak = self.rare.owed.naks.pop();
         self.pending.naks &= !self.rare.owed.naks.is_empty();
         nak

@@ -69,6 +69,7 @@ impl Qp {
         self.rare.owed = Owed::default();
         self.requests.clear();
         self.rare.answers.clear();
+        self.answering = false;
         self.rnr = Rnr::default();
         self.rare.held.clear();
         self.in_flight.clear();

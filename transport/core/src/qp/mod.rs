@@ -5,6 +5,7 @@ mod congestion;
 mod connection;
 mod control;
 mod fail;
+mod follow;
 mod in_flight;
 mod message;
 mod near;
@@ -30,6 +31,7 @@ use std::hash::{Hash, Hasher};
 
 use dcp_wire::{Ipv4Addr, Msn, Nak, PKey, Packet, Qpn, Ssn, Stream};
 
+pub use follow::{Followed, Run};
 pub(crate) use post::make_receive;
 pub use post::{PostError, RecvRequest, SendRequest, Sge};
 pub(crate) use progress::Progress;
@@ -128,6 +130,8 @@ pub(crate) struct Qp {
     pub(crate) control_listed: bool,
     /// Data waits for its pace: the timer wheel brings its turn (C-5).
     paced: bool,
+    /// The peer has not acknowledged all answers: their window is not empty. Kept here so that nobody looks there in vain.
+    answering: bool,
     /// Largest IP length of a data packet: `awin` must have room for it.
     full_packet: u32,
     config: Hot,
@@ -239,6 +243,7 @@ impl Qp {
             ready: false,
             control_listed: false,
             paced: false,
+            answering: false,
             timeout_ns: config.timeout_ns().unwrap_or(u64::MAX),
             full_packet,
             peer_ip: Ipv4Addr::UNSPECIFIED,
@@ -370,8 +375,10 @@ impl Qp {
     }
 
     /// Whether it owes the peer answers.
-    pub(crate) const fn owes_answers(&self) -> bool {
-        !self.rare.answers.window.is_empty()
+    #[inline]
+    pub(crate) fn owes_answers(&self) -> bool {
+        debug_assert_eq!(self.answering, !self.rare.answers.window.is_empty());
+        self.answering
     }
 
     /// Hashes what decides its future: ages instead of times, no statistics, no lazily armed timers.

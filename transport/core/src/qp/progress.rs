@@ -51,11 +51,14 @@ impl Qp {
                 self.queue.acknowledge();
             }
         }
+        if stream == Stream::Answers {
+            self.answering = !self.rare.answers.window.is_empty();
+        }
         if stream == Stream::Requests && done > 0 {
             self.rnr.progressed();
             self.complete_ready(shared);
         }
-        if self.requests.window.is_empty() && self.rare.answers.window.is_empty() {
+        if self.requests.window.is_empty() && !self.owes_answers() {
             self.in_flight.clear();
         }
         Ok(())

@@ -149,10 +149,16 @@ impl Qp {
         stream: Stream,
         shared: &mut Shared,
     ) {
-        self.received = self.received.wrapping_add(u32::from(rx.packet.ip_len));
+        self.note_mark(rx, shared);
+        self.count_unmarked(rx.packet.ip_len, ack_req, stream, shared);
+    }
+
+    /// The same for a packet without a mark.
+    #[inline]
+    pub(super) fn count_unmarked(&mut self, ip_len: u16, ack_req: bool, stream: Stream, shared: &mut Shared) {
+        self.received = self.received.wrapping_add(u32::from(ip_len));
         shared.counters.data_received += 1;
         shared.by_qp[self.id.index()].data_received += 1;
-        self.note_mark(rx, shared);
         let unacknowledged = self.received.wrapping_sub(self.acknowledged);
         let many = self.config.ack_bytes > 0 && unacknowledged >= self.config.ack_bytes;
         self.pending.ack[stream as usize] |= ack_req || many;

@@ -78,6 +78,7 @@ impl Qp {
         let place = self.rare.answers.window.next.get() as usize & (self.rare.answer_ring.len() - 1);
         self.rare.answer_ring[place] = Answer { rmsn: emsn, body };
         self.rare.answers.window.enter(packets, now);
+        self.answering = true;
         Ok(())
     }
 

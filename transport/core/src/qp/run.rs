@@ -3,12 +3,12 @@
 //! A shortcut for `Qp::send_next`, which would send the same packets: what stays the same from packet to packet is
 //! looked up once.
 
-use dcp_wire::{Data, DataOp, Kind, Msn, PacketName, Psn, Reth};
+use dcp_wire::{Msn, PacketName, Psn, Reth, WritePacket};
 
 use super::send_queue::{Remote, SendOp};
-use super::transmit::{Budget, part_of};
+use super::transmit::Budget;
 use super::{ICRC_LEN, Qp, WRITE_OVERHEAD};
-use crate::{Segment, TxFrame, TxSink};
+use crate::{Segment, TxSink, WriteFrame};
 
 /// A WRITE without immediate out of one piece of memory.
 #[derive(Clone, Copy)]
@@ -66,18 +66,19 @@ impl Qp {
                 rkey: write.remote.rkey,
                 dma_len: len,
             };
-            let op = DataOp::Write { reth, part: part_of(psn, packets, None) };
-            let name = PacketName { msn, psn: Psn::from_low_bits(psn), generation };
-            let solicited = write.solicited && last;
-            let headers = self.connection.headers(Kind::Data(Data { name, ack_req, solicited, op }));
+            let packet = WritePacket {
+                name: PacketName { msn, psn: Psn::from_low_bits(psn), generation },
+                ack_req,
+                solicited: write.solicited && last,
+                reth,
+                first: psn == 0,
+                last,
+            };
             let segment =
                 Segment { offset: write.from.offset + u64::from(offset), len: payload_len, ..write.from };
-            sink.push(TxFrame {
-                headers: &headers,
-                template: &self.connection.template,
-                payload_len,
-                segments: &[segment],
-                icrc,
+            let template = &self.connection.template;
+            sink.push_write(WriteFrame { packet: &packet, template, segment, icrc }, |kind| {
+                self.connection.headers(kind)
             });
             psn += 1;
             if ends {

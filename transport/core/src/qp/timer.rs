@@ -29,7 +29,7 @@ impl Qp {
             return wait;
         }
         let requests = self.stream_deadline(&self.requests);
-        let answers = self.stream_deadline(&self.rare.answers);
+        let answers = if self.owes_answers() { self.stream_deadline(&self.rare.answers) } else { None };
         let unanswered = (self.unanswered > 0).then(|| self.probe_deadline(&self.requests, Instant::ZERO));
         [requests, answers, unanswered, wait].into_iter().flatten().min()
     }

@@ -81,7 +81,7 @@ impl Qp {
 
     #[inline]
     fn has_answers(&mut self) -> bool {
-        !self.rare.answers.window.is_empty()
+        self.owes_answers()
             && (!self.rare.answers.retrans.is_empty() || self.rare.answers.window.unsent().is_some())
     }
 
@@ -138,7 +138,7 @@ impl Qp {
         if let Some(controller) = &mut self.controller {
             controller.begin_turn(now, quota);
         }
-        if !self.rare.answers.window.is_empty() {
+        if self.owes_answers() {
             self.resend_returned(Stream::Answers, &mut budget, shared, sink);
             self.send_answers(&mut budget, shared, sink);
         }

@@ -2,7 +2,7 @@
 //!
 //! A shortcut for `Qp::handle_data`, which would do the same with it, by a longer way.
 
-use dcp_wire::{Data, Part, Reth, Stream, WriteImm};
+use dcp_wire::{Data, PacketName, Part, Reth, Stream, WriteImm};
 
 use super::{Qp, Shared};
 use crate::memory::{Claim, Need};
@@ -11,9 +11,9 @@ use crate::{Instant, RxPacket, RxSink, Segment};
 
 /// What is left to know of a usual packet.
 pub(crate) struct Usual {
-    to: Segment,
+    pub(super) to: Segment,
     /// Packets of its message.
-    packets: u32,
+    pub(super) packets: u32,
 }
 
 impl Qp {
@@ -60,7 +60,7 @@ impl Qp {
     }
 
     /// Counts and places it. True: emsn moved.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_usual<S: RxSink>(
         &mut self,
         now: Instant,
@@ -71,20 +71,33 @@ impl Qp {
         sink: &mut S,
     ) -> bool {
         self.count_received(rx, data.ack_req, Stream::Requests, shared);
+        self.recv.slot_mut(data.name.msn).set_expected(usual.packets);
+        self.place_and_count(now, data.name, usual.to, shared, sink) == Counted::Complete
+    }
+
+    /// for a packet of a message that counts.
+    #[inline(always)]
+    pub(super) fn place_and_count<S: RxSink>(
+        &mut self,
+        now: Instant,
+        name: PacketName,
+        to: Segment,
+        shared: &mut Shared,
+        sink: &mut S,
+    ) -> Counted {
         shared.count_placed(self.id);
-        sink.place(0, usual.to);
-        let slot = self.recv.slot_mut(data.name.msn);
-        slot.set_expected(usual.packets);
-        let counted = slot.count(data.name.psn.get());
+        sink.place(0, to);
+        let slot = self.recv.slot_mut(name.msn);
+        let counted = slot.count(name.psn.get());
         match counted {
             Counted::More => {}
             Counted::Complete => {
                 slot.complete();
                 self.advance(now, shared, sink);
             }
-            Counted::Torn => self.ask_for_restart(Stream::Requests, data.name),
+            Counted::Torn => self.ask_for_restart(Stream::Requests, name),
         }
-        counted == Counted::Complete
+        counted
     }
 }
 
@@ -92,14 +105,14 @@ impl Qp {
 #[expect(clippy::cast_possible_truncation, reason = "drawn bits are cut to the field")]
 mod tests {
     use dcp_wire::{
-        DataOp, Ecn, Generation, Headers, ImmData, Ipv4Addr, Kind, MacAddr, Msn, PKey, Packet, PacketName,
-        Path, Psn, Qpn, RegionKey, Ssn,
+        DataOp, Ecn, Generation, Headers, ImmData, Ipv4Addr, Kind, MacAddr, Msn, PKey, Packet, Path, Psn,
+        Qpn, RegionKey, Ssn,
     };
 
     use super::*;
     use crate::{
-        Access, AtomicOp, Endpoint, EndpointConfig, Mixer, MrAttr, Peer, QpConfig, QpId, RegionId, TxFrame,
-        TxSink,
+        Access, AtomicOp, Endpoint, EndpointConfig, Followed, Mixer, MrAttr, Peer, QpConfig, QpId, RegionId,
+        TxFrame, TxSink,
     };
 
     const MTU: u32 = 256;
@@ -241,5 +254,62 @@ mod tests {
             placed_packets > 1000 && failed > 10,
             "{placed_packets} packets placed, {failed} ended in Error"
         );
+    }
+
+    /// `packet` with another PSN, and the address that goes with it.
+    fn renumbered(packet: &Packet, psn: u32) -> Packet {
+        let mut other = *packet;
+        let Kind::Data(Data { name, op: DataOp::Write { reth, .. }, .. }) = &mut other.headers.kind else {
+            unreachable!("runs are of WRITEs");
+        };
+        let moved = (i64::from(psn) - i64::from(name.psn.get())) * i64::from(MTU);
+        reth.va = reth.va.wrapping_add_signed(moved);
+        name.psn = Psn::from_low_bits(psn);
+        other
+    }
+
+    /// Twin: each packet by itself, from the same state on.
+    #[test]
+    fn packets_that_follow_do_what_they_do_by_themselves() {
+        let mut ends = [0; 3];
+        for seed in 0..300u64 {
+            let (mut endpoint, rkey) = receiver();
+            let (mut step, mut answers) = (seed << 32 | 1 << 60, Answers(Msn::ZERO));
+            let mut draw = |bound: u64| {
+                step += 1;
+                Mixer::mix(step) % bound
+            };
+            for round in 0..400u64 {
+                let now = Instant::from_ns(round * 100_000);
+                let packet = packet(&endpoint, rkey, answers.0, &mut draw);
+                let rx = RxPacket { packet: &packet, arrived: now };
+                let _ = endpoint.handle_packet(now, &rx, &mut Placed::default());
+                let run = endpoint.run_after(&rx);
+                while let Some(run) = &run {
+                    let psn = draw(6) as u32;
+                    let next = renumbered(&packet, psn);
+                    let mut twin = endpoint.clone();
+                    let (mut here, mut there) = (Placed::default(), Placed::default());
+                    let followed = endpoint.handle_follower(now, run, Psn::from_low_bits(psn), &mut here);
+                    ends[followed as usize] += 1;
+                    if followed == Followed::Not {
+                        assert_eq!(endpoint.state_hash(now), twin.state_hash(now), "seed {seed}: {next:?}");
+                        break;
+                    }
+                    let rx = RxPacket { packet: &next, arrived: now };
+                    let verdict = twin.handle_packet(now, &rx, &mut there);
+                    let context = format!("seed {seed} round {round}: {next:?}");
+                    assert_eq!((verdict, &here), (crate::RxVerdict::Done, &there), "{context}");
+                    assert_eq!(endpoint.state_hash(now), twin.state_hash(now), "{context}");
+                    assert_eq!(endpoint.counters(), twin.counters(), "{context}");
+                    assert_eq!(endpoint.qp_counters(QP), twin.qp_counters(QP), "{context}");
+                    assert_eq!(endpoint.next_timeout(), twin.next_timeout(), "{context}");
+                }
+                if draw(4) == 0 {
+                    endpoint.poll_transmit(now, &mut answers);
+                }
+            }
+        }
+        assert!(ends.iter().all(|&count| count > 100), "on, over, not: {ends:?}");
     }
 }

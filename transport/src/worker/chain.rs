@@ -1,0 +1,50 @@
+//! Packets of one message behind each other in a burst: what is the same in all of them is looked at once.
+
+use dcp_core::{Endpoint, Run, RxPacket};
+use dcp_wire::{Data, Follower, Kind, Msn, Psn, Qpn};
+use dpdk_ffi::Mbuf;
+
+/// The run that a burst is in, if it is in one.
+#[derive(Default)]
+pub(super) struct Chain {
+    link: Option<(Follower, Run)>,
+    /// Whose the last data packet was.
+    last: Option<(Qpn, Msn)>,
+}
+
+impl Chain {
+    /// The number of a frame in the run, if it is in it; else the run is over.
+    #[inline]
+    pub(super) fn next(&mut self, frame: &Mbuf) -> Option<(Run, Psn)> {
+        let (follower, run) = self.link.as_ref()?;
+        match follower.psn_of(frame.head(), frame.frame_len()) {
+            Some(psn) => Some((*run, psn)),
+            None => {
+                self.link = None;
+                None
+            }
+        }
+    }
+
+    /// No more packets of this run.
+    pub(super) fn end(&mut self) {
+        self.link = None;
+    }
+
+    /// After a packet that was used up: the second one of a message in a row begins a run.
+    #[inline]
+    pub(super) fn begin_after(&mut self, endpoint: &Endpoint, rx: &RxPacket<'_>, frame: &Mbuf) {
+        let headers = &rx.packet.headers;
+        let Kind::Data(Data { name, .. }) = &headers.kind else { return };
+        let this = Some((headers.dest_qpn, name.msn));
+        if self.last == this {
+            self.link = link(endpoint, rx, frame);
+        }
+        self.last = this;
+    }
+}
+
+fn link(endpoint: &Endpoint, rx: &RxPacket<'_>, frame: &Mbuf) -> Option<(Follower, Run)> {
+    let follower = Follower::of(rx.packet, frame.head())?;
+    Some((follower, endpoint.run_after(rx)?))
+}
