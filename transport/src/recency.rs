@@ -23,10 +23,11 @@ struct Slot {
 
 /// Bytes of the shortest payload that counts: below it a copy is too short to gain by anything.
 pub(crate) const LEN_MIN: usize = 1024;
-/// KiB placed since, up to which memory counts as recent: about what a core's own cache holds.
-const RECENT_KIB: u32 = 1024;
-/// One for each KiB of them, the shortest payload.
-const SLOTS: usize = RECENT_KIB as usize;
+/// KiB placed since, up to which memory counts as recent: what a core's own cache holds, and half as much again. A limit
+/// at exactly the size of a buffer in use would let the two ways of copying take turns in it, which is worse than either.
+const RECENT_KIB: u32 = 1536;
+/// One for each KiB of them, the shortest payload, and to spare.
+const SLOTS: usize = 2048;
 
 impl Recency {
     /// Nothing is recent.
@@ -67,6 +68,17 @@ mod tests {
             for _ in 0..5 {
                 assert_eq!(pass(&mut recency, BASE, bytes, len), bytes / len, "{bytes} by {len}");
             }
+        }
+    }
+
+    /// A message of 1 MiB in one buffer, of which many packets come twice.
+    #[test]
+    fn packets_that_are_sent_again_do_not_make_a_buffer_old() {
+        let mut recency = Recency::new();
+        pass(&mut recency, BASE, 1 << 20, 4096);
+        for _ in 0..5 {
+            assert_eq!(pass(&mut recency, BASE, 1 << 20, 4096), 256);
+            assert_eq!(pass(&mut recency, BASE + 4096, 256 << 10, 4096), 64);
         }
     }
 
