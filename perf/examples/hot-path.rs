@@ -7,8 +7,9 @@
 use std::hint::black_box;
 
 use dcp_core::{
-    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Peer, QpConfig,
-    QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status, TxFrame, TxSink,
+    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Peer, Prefetch,
+    QpConfig, QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status, TxFrame,
+    TxSink,
 };
 use dcp_wire::{Ipv4Addr, MacAddr, Msn, PARSE_LEN, PKey, ParseOptions, Ssn};
 
@@ -40,6 +41,8 @@ struct Wire {
     lengths: [usize; BURST],
     used: usize,
 }
+
+impl Prefetch for Wire {}
 
 impl TxSink for Wire {
     #[inline]

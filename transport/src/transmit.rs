@@ -1,6 +1,6 @@
 //! Frames from the core to mbufs: headers written, payload attached without a copy.
 
-use dcp_core::{Segment, TxFrame, TxSink, WriteFrame};
+use dcp_core::{Prefetch, Segment, TxFrame, TxSink, WriteFrame};
 use dcp_wire::{Headers, Kind, Template};
 use dpdk_ffi::{Mbuf, MbufBatch, MbufStash, Region};
 
@@ -18,12 +18,14 @@ pub(crate) struct FrameBuilder<'a> {
     pub(crate) scratch: &'a mut Vec<u8>,
 }
 
-impl TxSink for FrameBuilder<'_> {
+impl Prefetch for FrameBuilder<'_> {
     #[inline]
     fn prefetch<T: ?Sized>(&self, it: &T) {
         dpdk_ffi::prefetch(it);
     }
+}
 
+impl TxSink for FrameBuilder<'_> {
     #[inline]
     fn capacity(&self) -> usize {
         let segments_max = if self.linear { 0 } else { self.segments_max };

@@ -270,9 +270,16 @@ impl Worker {
                 count_handed(&mut self.counters, handed, &mut self.done);
                 continue;
             }
-            match chain.next(&frame) {
-                Some(next) => self.handle_follower(now, arrived, frame, next, &mut chain, &streaming),
-                None => self.handle_frame(now, arrived, frame, &mut chain, &streaming),
+            let followed = match chain.next(&frame) {
+                Some((run, psn)) => self.follow(now, &frame, run, psn, &streaming),
+                None => Followed::Not,
+            };
+            if followed != Followed::On {
+                chain.end();
+            }
+            match followed {
+                Followed::Not => self.handle_frame(now, arrived, frame, &mut chain, &streaming),
+                Followed::On | Followed::Over => self.done.discard(frame),
             }
         }
         self.rx = batch;
@@ -322,31 +329,12 @@ impl Worker {
         }
     }
 
-    /// A frame like the one before, but for its number.
+    /// Offers a run a frame like the one before, but for its number.
     #[inline]
-    fn handle_follower(
-        &mut self,
-        now: Instant,
-        arrived: Instant,
-        frame: Mbuf,
-        (run, psn): (Run, Psn),
-        chain: &mut Chain,
-        streaming: &Streaming,
-    ) {
-        let recency = &mut self.recency;
-        let payload_offset = Follower::PAYLOAD_OFFSET;
-        let mut placer = Placer { frame: &frame, payload_offset, regions: &self.regions, recency, streaming };
-        match self.endpoint.handle_follower(now, &run, psn, &mut placer) {
-            Followed::On => self.done.discard(frame),
-            Followed::Over => {
-                chain.end();
-                self.done.discard(frame);
-            }
-            Followed::Not => {
-                chain.end();
-                self.handle_frame(now, arrived, frame, chain, streaming);
-            }
-        }
+    fn follow(&mut self, now: Instant, frame: &Mbuf, run: &Run, psn: Psn, streaming: &Streaming) -> Followed {
+        let (payload_offset, recency) = (Follower::PAYLOAD_OFFSET, &mut self.recency);
+        let mut placer = Placer { frame, payload_offset, regions: &self.regions, recency, streaming };
+        self.endpoint.handle_follower(now, run, psn, &mut placer)
     }
 
     /// Whether a frame's connection uses an ICRC.

@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use dcp_core::{
     Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Followed, Instant, MrAttr, MrKeys, Peer,
-    QpConfig, QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status, TxFrame,
-    TxSink,
+    Prefetch, QpConfig, QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status,
+    TxFrame, TxSink,
 };
 use dcp_wire::{Data, DataOp, Ipv4Addr, Kind, Msn, PKey, Packet, Part, Psn, Ssn};
 
@@ -20,6 +20,8 @@ const ROUND_NS: u64 = 1000;
 
 /// Frames on their way.
 pub(super) struct Frames(Vec<Packet>);
+
+impl Prefetch for Frames {}
 
 impl TxSink for Frames {
     fn capacity(&self) -> usize {
@@ -177,14 +179,9 @@ impl Endpoints {
         self.data.0.len()
     }
 
-    /// The server takes in what the client has sent.
-    pub(super) fn server_receives(&mut self) {
-        self.server.handle(self.now(), &self.data, false);
-    }
-
-    /// The same, knowing what follows what.
-    pub(super) fn server_follows(&mut self) {
-        self.server.handle(self.now(), &self.data, true);
+    /// The server takes in what the client has sent; where it `follows`, knowing what follows what.
+    pub(super) fn server_receives(&mut self, follows: bool) {
+        self.server.handle(self.now(), &self.data, follows);
     }
 
     /// The server's turn to send; how many frames that made.

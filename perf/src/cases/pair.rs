@@ -21,7 +21,7 @@ impl Case for Write {
         loop {
             self.0.pass_time();
             let sent = self.0.client_sends();
-            self.0.server_receives();
+            self.0.server_receives(false);
             let answered = self.0.server_sends();
             self.0.client_receives();
             if sent + answered == 0 {

@@ -17,7 +17,7 @@ struct Turn(Endpoints);
 
 impl Case for Turn {
     fn prepare(&mut self) {
-        self.0.server_receives();
+        self.0.server_receives(false);
         self.0.server_sends();
         self.0.client_receives();
         self.0.repost();

@@ -1,8 +1,8 @@
 //! One host: an endpoint, its memory and its driver.
 
 use dcp_core::{
-    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, PdId, QpConfig,
-    QpId, RegionId, RxPacket, RxSink, RxVerdict, Segment, Sge, SrqId, TxFrame, TxSink,
+    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, PdId, Prefetch,
+    QpConfig, QpId, RegionId, RxPacket, RxSink, RxVerdict, Segment, Sge, SrqId, TxFrame, TxSink,
 };
 use dcp_wire::{Ipv4Addr, Kind, MacAddr, Packet, ParseOptions};
 
@@ -49,6 +49,8 @@ struct Frames<'a> {
     room: usize,
     out: Vec<Vec<u8>>,
 }
+
+impl Prefetch for Frames<'_> {}
 
 impl TxSink for Frames<'_> {
     fn capacity(&self) -> usize {

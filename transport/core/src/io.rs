@@ -130,7 +130,7 @@ impl WriteFrame<'_> {
 }
 
 /// Where frames go.
-pub trait TxSink {
+pub trait TxSink: Prefetch {
     /// Frames that can be pushed now: their buffers, all segments, are already in hand.
     fn capacity(&self) -> usize;
 
@@ -146,14 +146,13 @@ pub trait TxSink {
         let payload_len = segment.len;
         self.push(TxFrame { headers: &headers, template, payload_len, segments: &[segment], icrc });
     }
-
-    /// As [`Prefetch::prefetch`], for the state behind the frames that come next.
-    #[inline]
-    fn prefetch<T: ?Sized>(&self, _: &T) {}
 }
 
 /// Brings memory near before it is used, and does not wait: a driver can, and safe code cannot. Changes nothing but time.
 pub trait Prefetch {
-    /// Asks for the cache lines of `it`.
-    fn prefetch<T: ?Sized>(&self, it: &T);
+    /// Asks for the cache lines of `it`; who cannot does nothing.
+    #[inline]
+    fn prefetch<T: ?Sized>(&self, it: &T) {
+        let _ = it;
+    }
 }

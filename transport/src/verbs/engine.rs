@@ -227,16 +227,7 @@ impl Engine {
     }
 
     fn publish_batch(&mut self, cq: CqId) -> usize {
-        let blank = dcp_core::Completion {
-            wr_id: 0,
-            qp: QpId(0),
-            status: Status::Success,
-            operation: Operation::Send,
-            byte_len: 0,
-            imm: None,
-            solicited: false,
-        };
-        let mut batch = [blank; BATCH];
+        let mut batch = [dcp_core::Completion::BLANK; BATCH];
         let count = self.worker.endpoint_mut().poll_completions(cq, &mut batch);
         // The core's own queue has the same depth: what one round completed may have been too much for it already.
         if count > 0 && self.worker.endpoint().cq_overflowed(cq) {

@@ -13,17 +13,11 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// The number of a frame in the run, if it is in it; else the run is over.
+    /// The run, and the number of a frame that is in it.
     #[inline]
-    pub(super) fn next(&mut self, frame: &Mbuf) -> Option<(Run, Psn)> {
+    pub(super) fn next(&self, frame: &Mbuf) -> Option<(&Run, Psn)> {
         let (follower, run) = self.link.as_ref()?;
-        match follower.psn_of(frame.head(), frame.frame_len()) {
-            Some(psn) => Some((*run, psn)),
-            None => {
-                self.link = None;
-                None
-            }
-        }
+        Some((run, follower.psn_of(frame.head(), frame.frame_len())?))
     }
 
     /// No more packets of this run.

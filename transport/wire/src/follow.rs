@@ -1,14 +1,12 @@
 //! Packets that follow each other: most of a long WRITE's headers are the same, byte for byte.
 
-use crate::layout::ETHERNET_LEN;
+use crate::layout::{ETHERNET_LEN, WRITE_LEN as LEN, at, word};
 use crate::{Data, DataOp, Kind, Packet, Part, Psn};
 
-/// Headers of a WRITE packet.
-const LEN: usize = 73;
 /// Where the UDP checksum stands.
-const CHECKSUM: usize = 40;
-/// Bytes up to AckReq and sRetryNo, behind which the PSN stands.
-const SAME: usize = 50;
+const CHECKSUM: usize = ETHERNET_LEN + at::UDP_CHECKSUM;
+/// Where AckReq and sRetryNo stand, and the PSN behind them.
+const NAME: usize = 50;
 
 /// Recognises packets that differ from one of the middle of a WRITE in nothing but their PSN, and the address that goes
 /// with it.
@@ -16,12 +14,8 @@ const SAME: usize = 50;
 pub struct Follower {
     /// The headers it was made from.
     bytes: [u8; LEN],
-    /// AckReq, sRetryNo, PSN, MSN, and a byte of the address; the PSN is 0, and so is that byte.
-    name: u64,
     /// Address of the message's first byte.
     va: u64,
-    /// Key and length.
-    rest: u64,
     mtu: u64,
     frame_len_min: usize,
 }
@@ -49,9 +43,7 @@ impl Follower {
         let mtu = u64::from(packet.payload_len);
         Some(Self {
             bytes: *bytes,
-            name: word(bytes, SAME) & NAME_MASK,
             va: reth.va.wrapping_sub(u64::from(name.psn.get()) * mtu),
-            rest: word(bytes, 65),
             mtu,
             frame_len_min: ETHERNET_LEN + usize::from(packet.ip_len),
         })
@@ -63,36 +55,26 @@ impl Follower {
     #[must_use]
     pub fn psn_of(&self, head: &[u8], frame_len: usize) -> Option<Psn> {
         let bytes: &[u8; LEN] = head.first_chunk()?;
-        let name = word(bytes, SAME);
-        let psn = Psn::from_low_bits((name >> 32) as u32);
+        let psn = Psn::from_low_bits((word(bytes, NAME) >> 32) as u32);
         let va = self.va.wrapping_add(u64::from(psn.get()) * self.mtu);
-        let follows = begin_alike(bytes, &self.bytes)
-            && name & NAME_MASK == self.name
+        let follows = self.is_alike(bytes)
             && word(bytes, 57) == va
-            && word(bytes, 65) == self.rest
             && frame_len >= self.frame_len_min
             && psn.get() != 0;
         follows.then_some(psn)
     }
+
+    /// Whether all but PSN and address is the same. By words, two of which overlap: a call of `memcmp` takes longer.
+    #[inline(always)]
+    fn is_alike(&self, bytes: &[u8; LEN]) -> bool {
+        const WHOLE: [usize; 8] = [0, 8, 16, 24, 32, 40, NAME - 8, 65];
+        let differing = |at| word(bytes, at) ^ word(&self.bytes, at);
+        WHOLE.iter().fold(differing(NAME) & NAME_MASK, |all, &at| all | differing(at)) == 0
+    }
 }
 
-/// All of the eight bytes but the PSN, and the last, which is the address's first.
+/// All of the eight bytes at [`NAME`] but the PSN, and the last, which is the address's first.
 const NAME_MASK: u64 = !(0xFF_FFFF << 32 | 0xFF);
-
-/// Whether the first [`SAME`] bytes are the same. By words, the last of which overlap: a call of `memcmp` takes longer.
-#[inline(always)]
-fn begin_alike(one: &[u8; LEN], other: &[u8; LEN]) -> bool {
-    const AT: [usize; 7] = [0, 8, 16, 24, 32, 40, SAME - 8];
-    AT.iter().fold(0, |differing, &at| differing | (word(one, at) ^ word(other, at))) == 0
-}
-
-/// Big-endian 64 bits at `offset`, which is a constant everywhere.
-#[inline(always)]
-fn word(bytes: &[u8; LEN], offset: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[offset..offset + 8]);
-    u64::from_be_bytes(word)
-}
 
 #[cfg(test)]
 #[expect(clippy::cast_possible_truncation, reason = "drawn bits are cut to the field")]

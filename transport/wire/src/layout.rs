@@ -13,6 +13,8 @@ pub const UDP_LEN: usize = 8;
 pub const BTH_LEN: usize = 12;
 /// A header-only packet without a VLAN tag: Ethernet, IPv4, UDP, BTH, MSN.
 pub const HO_LEN: usize = 57;
+/// Headers of a packet of a WRITE without immediate, untagged.
+pub(crate) const WRITE_LEN: usize = 73;
 /// Its IP total length.
 pub const HO_IP_LEN: u16 = 43;
 /// Its UDP length.
@@ -131,4 +133,12 @@ pub(crate) fn put<const N: usize>(bytes: &mut [u8; IP_TO_MSN], offset: usize, va
 pub(crate) fn low24(value: u32) -> [u8; 3] {
     let [_, a, b, c] = value.to_be_bytes();
     [a, b, c]
+}
+
+/// Big-endian 64 bits at `offset`, which is a constant everywhere.
+#[inline(always)]
+pub(crate) fn word<const N: usize>(bytes: &[u8; N], offset: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[offset..offset + 8]);
+    u64::from_be_bytes(word)
 }

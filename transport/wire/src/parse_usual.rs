@@ -3,14 +3,14 @@
 //! A shortcut for the rest of [`crate::parse`], which finds the same in such a frame, by a longer way: one check of the
 //! length, and fields from fixed places.
 
-use crate::layout::{ETHERNET_LEN, ETHERTYPE_IPV4, FLAG_DF, IP_LEN, PROTOCOL_UDP, bit};
+use crate::layout::{
+    ETHERNET_LEN, ETHERTYPE_IPV4, FLAG_DF, IP_LEN, PROTOCOL_UDP, WRITE_LEN as LEN, bit, word,
+};
 use crate::{
     Data, DataOp, DataOpcode, Ecn, Generation, Headers, Ipv4Addr, Kind, MESSAGE_BYTES_MAX, MacAddr, Msn,
     PKey, Packet, PacketName, Part, Path, Psn, Qpn, RegionKey, Reth, Tag,
 };
 
-/// Headers of a WRITE packet.
-const LEN: usize = 73;
 /// The same without the Ethernet header.
 const IP_LEN_MIN: u16 = 59;
 
@@ -106,14 +106,6 @@ fn part_of<I>(opcode: u8) -> Option<Part<I>> {
     } else {
         None
     }
-}
-
-/// Big-endian 64 bits at `offset`, which is a constant everywhere.
-#[inline(always)]
-fn word(bytes: &[u8; LEN], offset: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[offset..offset + 8]);
-    u64::from_be_bytes(word)
 }
 
 /// Big-endian 16 bits at `offset`.

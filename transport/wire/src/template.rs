@@ -2,14 +2,12 @@
 
 use crate::checksum::ip_sum;
 use crate::emit::retry_bits;
-use crate::layout::{ETHERNET_LEN, IP_LEN, at, bit};
+use crate::layout::{ETHERNET_LEN, IP_LEN, WRITE_LEN as LEN, at, bit};
 use crate::{
     Data, DataOp, DataOpcode, Generation, Headers, Kind, Msn, PKey, PacketName, Part, Path, Psn, Qpn,
     RegionKey, Reth, emit,
 };
 
-/// Headers of a WRITE packet without immediate, untagged.
-const LEN: usize = 73;
 /// The part of them that a template holds: up to the MSN.
 const COMMON: usize = 57;
 const TOTAL_AT: usize = ETHERNET_LEN + at::IP_TOTAL;

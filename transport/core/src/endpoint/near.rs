@@ -3,7 +3,7 @@
 use dcp_wire::Qpn;
 
 use super::Endpoint;
-use crate::{Prefetch, TxSink};
+use crate::Prefetch;
 
 /// Queue pairs whose state stays in a core's own cache beside the payload that goes through it.
 const CACHED_QPS: usize = 64;
@@ -34,26 +34,15 @@ impl Endpoint {
 
     /// Brings near the queue pair of the turn after the next, and what that of the next turn points to.
     #[inline]
-    pub(super) fn prefetch_turns<S: TxSink>(&self, sink: &S) {
+    pub(super) fn prefetch_turns(&self, near: &impl Prefetch) {
         if !self.outgrows_cache() {
             return;
         }
-        let near = Through(sink);
         if let Some(&next) = self.ready.front() {
-            self.qps[next as usize].prefetch_turn(&near);
+            self.qps[next as usize].prefetch_turn(near);
         }
         if let Some(&after) = self.ready.get(1) {
             near.prefetch(&self.qps[after as usize]);
         }
-    }
-}
-
-/// What a sink can do of this.
-struct Through<'a, S>(&'a S);
-
-impl<S: TxSink> Prefetch for Through<'_, S> {
-    #[inline]
-    fn prefetch<T: ?Sized>(&self, it: &T) {
-        self.0.prefetch(it);
     }
 }

@@ -9,7 +9,7 @@ use crate::maps::MapPool;
 use crate::memory::Memory;
 use crate::qp::{Progress, SendRequest, Sge};
 use crate::{
-    Access, CongestionControl, Counters, CqId, EndpointConfig, Mixer, MrAttr, PdId, Peer, QpConfig,
+    Access, CongestionControl, Counters, CqId, EndpointConfig, Mixer, MrAttr, PdId, Peer, Prefetch, QpConfig,
     QpCounters, Rate, RegionId, Segment,
 };
 
@@ -21,6 +21,8 @@ struct Frames {
     room: usize,
     out: Vec<(Headers, u32, Vec<Segment>)>,
 }
+
+impl Prefetch for Frames {}
 
 impl TxSink for Frames {
     fn capacity(&self) -> usize {

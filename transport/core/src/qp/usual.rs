@@ -111,8 +111,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Access, AtomicOp, Endpoint, EndpointConfig, Followed, Mixer, MrAttr, Peer, QpConfig, QpId, RegionId,
-        TxFrame, TxSink,
+        Access, AtomicOp, Endpoint, EndpointConfig, Followed, Mixer, MrAttr, Peer, Prefetch, QpConfig, QpId,
+        RegionId, TxFrame, TxSink,
     };
 
     const MTU: u32 = 256;
@@ -136,6 +136,8 @@ mod tests {
 
     /// Takes every frame; knows the eMSN of the newest ACK.
     struct Answers(Msn);
+
+    impl Prefetch for Answers {}
 
     impl TxSink for Answers {
         fn capacity(&self) -> usize {
@@ -218,17 +220,28 @@ mod tests {
         Packet { headers, ip_len: payload_len + 59, payload_offset: 73, payload_len }
     }
 
+    fn assert_alike(endpoint: &Endpoint, twin: &Endpoint, now: Instant, context: &str) {
+        assert_eq!(endpoint.state_hash(now), twin.state_hash(now), "{context}");
+        assert_eq!(endpoint.counters(), twin.counters(), "{context}");
+        assert_eq!(endpoint.qp_counters(QP), twin.qp_counters(QP), "{context}");
+        assert_eq!(endpoint.next_timeout(), twin.next_timeout(), "{context}");
+    }
+
+    /// Seeds' draws: below a bound each.
+    fn dice(mut step: u64) -> impl FnMut(u64) -> u64 {
+        move |bound| {
+            step += 1;
+            Mixer::mix(step) % bound
+        }
+    }
+
     /// Twin: the general path, from the same state on.
     #[test]
     fn usual_packets_do_what_they_do_on_the_longer_way() {
         let (mut placed_packets, mut failed) = (0, 0);
         for seed in 0..60u64 {
             let (mut endpoint, rkey) = receiver();
-            let (mut step, mut answers) = (seed << 32, Answers(Msn::ZERO));
-            let mut draw = |bound: u64| {
-                step += 1;
-                Mixer::mix(step) % bound
-            };
+            let (mut draw, mut answers) = (dice(seed << 32), Answers(Msn::ZERO));
             for round in 0..400u64 {
                 let now = Instant::from_ns(round * 100_000);
                 let packet = packet(&endpoint, rkey, answers.0, &mut draw);
@@ -239,10 +252,7 @@ mod tests {
                 let expected = twin.handle_unusual(now, QP.0, &rx, &mut there);
                 let context = format!("seed {seed} round {round}: {packet:?}");
                 assert_eq!((verdict, &here), (expected, &there), "{context}");
-                assert_eq!(endpoint.state_hash(now), twin.state_hash(now), "{context}");
-                assert_eq!(endpoint.counters(), twin.counters(), "{context}");
-                assert_eq!(endpoint.qp_counters(QP), twin.qp_counters(QP), "{context}");
-                assert_eq!(endpoint.next_timeout(), twin.next_timeout(), "{context}");
+                assert_alike(&endpoint, &twin, now, &context);
                 if draw(4) == 0 {
                     endpoint.poll_transmit(now, &mut answers);
                 }
@@ -274,11 +284,7 @@ mod tests {
         let mut ends = [0; 3];
         for seed in 0..300u64 {
             let (mut endpoint, rkey) = receiver();
-            let (mut step, mut answers) = (seed << 32 | 1 << 60, Answers(Msn::ZERO));
-            let mut draw = |bound: u64| {
-                step += 1;
-                Mixer::mix(step) % bound
-            };
+            let (mut draw, mut answers) = (dice(seed << 32 | 1 << 60), Answers(Msn::ZERO));
             for round in 0..400u64 {
                 let now = Instant::from_ns(round * 100_000);
                 let packet = packet(&endpoint, rkey, answers.0, &mut draw);
@@ -300,10 +306,7 @@ mod tests {
                     let verdict = twin.handle_packet(now, &rx, &mut there);
                     let context = format!("seed {seed} round {round}: {next:?}");
                     assert_eq!((verdict, &here), (crate::RxVerdict::Done, &there), "{context}");
-                    assert_eq!(endpoint.state_hash(now), twin.state_hash(now), "{context}");
-                    assert_eq!(endpoint.counters(), twin.counters(), "{context}");
-                    assert_eq!(endpoint.qp_counters(QP), twin.qp_counters(QP), "{context}");
-                    assert_eq!(endpoint.next_timeout(), twin.next_timeout(), "{context}");
+                    assert_alike(&endpoint, &twin, now, &context);
                 }
                 if draw(4) == 0 {
                     endpoint.poll_transmit(now, &mut answers);
