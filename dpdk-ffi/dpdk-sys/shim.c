@@ -1,5 +1,6 @@
 /* See shim.h. Nothing here decides anything: each function is a static inline of DPDK at burst granularity. */
 #define _GNU_SOURCE
+#include <stdbool.h>
 #include <string.h>
 
 #include <rte_errno.h>
@@ -16,6 +17,8 @@ _Static_assert(RTE_ETH_TX_OFFLOAD_MULTI_SEGS == 1ULL << 15, "flag moved: fix DCP
 _Static_assert(RTE_ETH_RX_OFFLOAD_SCATTER == 1ULL << 13, "flag moved: fix DCP_RX_OFFLOAD_SCATTER");
 _Static_assert(sizeof(struct dcpshim_free_slot) == 64, "one cache line per slot");
 _Static_assert(sizeof(((struct rte_mbuf *)0)->refcnt) == 2, "mbuf.refcnt is read as u16");
+_Static_assert(DCP_MBUF_REFCNT == DCP_MBUF_DATA_OFF + 2 && DCP_MBUF_NB_SEGS == DCP_MBUF_DATA_OFF + 4 &&
+	       DCP_MBUF_PORT == DCP_MBUF_DATA_OFF + 6, "four fields are written at once");
 
 int dcpshim_errno(void)
 {
@@ -99,37 +102,21 @@ static inline void count_all(struct uncounted *u)
 	u->count = 0;
 }
 
-enum { PENDING_MAX = 64 };
-
-struct pending {
-	struct rte_mempool *pool;
-	uint32_t count;
-	void *mbufs[PENDING_MAX];
-};
-
-static inline void pending_flush(struct pending *p)
+/* Frame heads are direct mbufs with one reference: what rte_pktmbuf_prefree_seg does with such ones. */
+static inline bool is_plain(const struct rte_mbuf *m)
 {
-	if (p->count != 0)
-		rte_mempool_put_bulk(p->pool, p->mbufs, p->count);
-	p->count = 0;
-}
-
-static inline void pending_add(struct pending *p, struct rte_mbuf *m)
-{
-	p->mbufs[p->count++] = m;
-	if (p->count == PENDING_MAX)
-		pending_flush(p);
+	return (m->ol_flags & (RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT)) == 0 && rte_mbuf_refcnt_read(m) == 1;
 }
 
 /*
  * What rte_pktmbuf_prefree_seg does, with the usual case of a segment in a region made short: no call through the
  * callback, and no restoring of a data room that a payload pool does not have. Such an mbuf goes back with a buffer of no
- * bytes, which is what a payload pool's always has.
+ * bytes, which is what a payload pool's always has; it was no head, so it counts no segments.
  */
 static inline struct rte_mbuf *release(struct rte_mbuf *m, struct uncounted *u)
 {
-	if ((m->ol_flags & RTE_MBUF_F_EXTERNAL) != 0 && rte_mbuf_refcnt_read(m) == 1 &&
-	    m->shinfo->free_cb == dcpshim_count_free && rte_mbuf_ext_refcnt_read(m->shinfo) == 1) {
+	if (likely((m->ol_flags & RTE_MBUF_F_EXTERNAL) != 0 && rte_mbuf_refcnt_read(m) == 1 &&
+		   m->shinfo->free_cb == dcpshim_count_free && rte_mbuf_ext_refcnt_read(m->shinfo) == 1)) {
 		struct dcpshim_free_slot *slots = m->shinfo->fcb_opaque;
 
 		if (unlikely(slots != u->slots)) {
@@ -139,58 +126,61 @@ static inline struct rte_mbuf *release(struct rte_mbuf *m, struct uncounted *u)
 		u->count++;
 		m->ol_flags = 0;
 		m->buf_len = 0;
-		m->data_off = 0;
-		m->data_len = 0;
 		m->next = NULL;
-		m->nb_segs = 1;
 		return m;
 	}
 	return rte_pktmbuf_prefree_seg(m);
 }
 
-/* `first` for the pool of frame heads, `second` for any other; a third pool evicts the second. */
-static inline void free_segment(struct pending *first, struct pending *second, struct rte_mbuf *m, struct uncounted *u)
-{
-	struct rte_mbuf *ours = release(m, u);
-
-	if (ours == NULL)
-		return;
-	if (ours->pool == first->pool) {
-		pending_add(first, ours);
-		return;
-	}
-	if (ours->pool != second->pool) {
-		pending_flush(second);
-		second->pool = ours->pool;
-	}
-	pending_add(second, ours);
-}
+enum { PENDING_MAX = 64 };
 
 void dcpshim_free_bulk(struct rte_mbuf **mbufs, uint32_t count)
 {
-	struct pending first, second;
 	struct uncounted u = {.lcore = rte_lcore_id()};
+	/* Segments of any pool but the heads'; another pool's evict them. */
+	void *pending[PENDING_MAX];
+	struct rte_mempool *pending_pool = NULL;
+	uint32_t pending_count = 0;
+	struct rte_mempool *pool;
+	uint32_t kept = 0;
 	uint32_t i;
 
 	if (count == 0)
 		return;
-	first.pool = mbufs[0]->pool;
-	first.count = 0;
-	second.pool = NULL;
-	second.count = 0;
+	pool = mbufs[0]->pool;
 	for (i = 0; i < count; i++) {
 		struct rte_mbuf *m = mbufs[i];
+		struct rte_mbuf *next = m->next;
 
-		while (m != NULL) {
-			struct rte_mbuf *next = m->next;
-
-			free_segment(&first, &second, m, &u);
+		if (likely(is_plain(m) && m->pool == pool)) {
+			m->next = NULL;
+			m->nb_segs = 1;
+			/* Never ahead of i. */
+			mbufs[kept++] = m;
 			m = next;
+		}
+		while (m != NULL) {
+			struct rte_mbuf *ours;
+
+			next = m->next;
+			ours = release(m, &u);
+			m = next;
+			if (unlikely(ours == NULL))
+				continue;
+			if (unlikely(ours->pool != pending_pool || pending_count == PENDING_MAX)) {
+				if (pending_count != 0)
+					rte_mempool_put_bulk(pending_pool, pending, pending_count);
+				pending_pool = ours->pool;
+				pending_count = 0;
+			}
+			pending[pending_count++] = ours;
 		}
 	}
 	count_all(&u);
-	pending_flush(&first);
-	pending_flush(&second);
+	if (kept != 0)
+		rte_mempool_put_bulk(pool, (void **)mbufs, kept);
+	if (pending_count != 0)
+		rte_mempool_put_bulk(pending_pool, pending, pending_count);
 }
 
 uint32_t dcpshim_ring_dequeue_burst(struct rte_ring *ring, void **objects, uint32_t count)

@@ -23,11 +23,13 @@ enum {
 	DCP_MBUF_NB_SEGS = offsetof(struct rte_mbuf, nb_segs),
 	DCP_MBUF_PORT = offsetof(struct rte_mbuf, port),
 	DCP_MBUF_OL_FLAGS = offsetof(struct rte_mbuf, ol_flags),
+	DCP_MBUF_PACKET_TYPE = offsetof(struct rte_mbuf, packet_type),
 	DCP_MBUF_PKT_LEN = offsetof(struct rte_mbuf, pkt_len),
 	DCP_MBUF_DATA_LEN = offsetof(struct rte_mbuf, data_len),
 	DCP_MBUF_BUF_LEN = offsetof(struct rte_mbuf, buf_len),
 	DCP_MBUF_POOL = offsetof(struct rte_mbuf, pool),
 	DCP_MBUF_NEXT = offsetof(struct rte_mbuf, next),
+	DCP_MBUF_TX_OFFLOAD = offsetof(struct rte_mbuf, tx_offload),
 	DCP_MBUF_SHINFO = offsetof(struct rte_mbuf, shinfo),
 #if RTE_VERSION < RTE_VERSION_NUM(22, 11, 0, 0)
 	DCP_MBUF_HAS_IOVA = 1,
@@ -68,9 +70,12 @@ int dcpshim_link_is_up(uint16_t port);
 
 /* All or nothing: 0, or a negative errno. */
 int dcpshim_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count);
-/* The same without resetting their fields: for payload pools, whose mbufs are overwritten when they are attached. */
+/* The same without resetting their fields: for who sets those that matter. */
 int dcpshim_alloc_bare_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t count);
-/* Frees whole chains. Keeps two pools' worth of pending puts, since our chains alternate header and payload pools. */
+/*
+ * Frees whole chains. Keeps two pools' worth of pending puts, since our chains alternate header and payload pools: those of
+ * the first frame's pool in `mbufs` itself, whose content is arbitrary afterwards.
+ */
 void dcpshim_free_bulk(struct rte_mbuf **mbufs, uint32_t count);
 
 uint32_t dcpshim_ring_dequeue_burst(struct rte_ring *ring, void **objects, uint32_t count);

@@ -118,6 +118,23 @@ impl MbufBatch {
         Drain { batch: self, next: 0, len }
     }
 
+    /// Takes all frames out, in order, and puts back those that `each` returns. A panic in `each` leaks the frames behind.
+    #[inline]
+    pub fn sift(&mut self, mut each: impl FnMut(Mbuf) -> Option<Mbuf>) {
+        // Zero until a frame is put back: never ahead of those that were taken.
+        let len = std::mem::take(&mut self.len);
+        for index in 0..len.min(Self::CAPACITY) {
+            let Some(head) = NonNull::new(self.mbufs[index]) else { continue };
+            // SAFETY: a frame of the batch, which forgot it just now.
+            if let Some(back) = each(unsafe { Mbuf::from_raw(head) })
+                && let Some(slot) = self.mbufs.get_mut(self.len)
+            {
+                *slot = back.into_raw();
+                self.len += 1;
+            }
+        }
+    }
+
     /// Moves frames from the front of `from` to the end of this batch, as many as fit; returns how many.
     pub fn append(&mut self, from: &mut Self) -> usize {
         self.append_sparing(from, 0)

@@ -31,6 +31,9 @@ impl Mbuf {
     /// Copies `bytes` into a fresh mbuf of `pool`; `None` when the pool is empty or its room too small. For tests and
     /// the odd control frame; the hot path uses an [`MbufStash`](crate::MbufStash).
     pub fn from_bytes(pool: &Pool, bytes: &[u8]) -> Option<Self> {
+        if pool.is_payload() {
+            return None;
+        }
         let mut raw = [ptr::null_mut()];
         // SAFETY: the pool is alive, and `raw` has room for the one mbuf asked for.
         let code = unsafe { dpdk_sys::dcpshim_alloc_bulk(pool.as_ptr(), raw.as_mut_ptr(), 1) };

@@ -54,7 +54,8 @@ impl PoolConfig {
 /// Four bursts of 64: with less, a burst of allocations and the frees of the next one miss the cache.
 const CACHE_DEFAULT: u32 = 256;
 const NAME_BYTES_MAX: usize = 10;
-/// Where the shared info of an external buffer lies, right behind the mbuf; DPDK wants multiples of 8.
+/// Where the shared info of an external buffer lies, right behind the mbuf; DPDK wants multiples of 8. Mbufs with room of
+/// their own have none of it, so that a frame's headers begin with a cache line and lie in as few as they can.
 #[expect(clippy::cast_possible_truncation, reason = "24")]
 pub(crate) const PRIVATE_BYTES: u16 = size_of::<rte_mbuf_ext_shared_info>().next_multiple_of(8) as u16;
 
@@ -74,16 +75,10 @@ impl Pool {
         let headroom = if config.data_room == 0 { 0 } else { dpdk_sys::RTE_PKTMBUF_HEADROOM };
         let room = u16::try_from(headroom + u32::from(config.data_room))
             .map_err(|_| PoolError { config, errno: Errno(libc::EINVAL) })?;
+        let private = if config.data_room == 0 { PRIVATE_BYTES } else { 0 };
         // SAFETY: the EAL runs, and `name` lives through the call, which copies it.
         let raw = unsafe {
-            dpdk_sys::rte_pktmbuf_pool_create(
-                name.as_ptr(),
-                config.count,
-                cache,
-                PRIVATE_BYTES,
-                room,
-                ANY_SOCKET,
-            )
+            dpdk_sys::rte_pktmbuf_pool_create(name.as_ptr(), config.count, cache, private, room, ANY_SOCKET)
         };
         let raw = NonNull::new(raw).ok_or_else(|| PoolError { config, errno: Errno::last_dpdk() })?;
         Ok(Self { inner: Arc::new(PoolInner { raw: RawPool { raw, _eal: eal.clone() }, config }) })

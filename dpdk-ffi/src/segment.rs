@@ -53,6 +53,19 @@ impl<'a> Segment<'a> {
         buf_len set_buf_len: u16 = DCP_MBUF_BUF_LEN;
         next_ptr set_next_ptr: *mut rte_mbuf = DCP_MBUF_NEXT;
         shared_info set_shared_info: *mut rte_mbuf_ext_shared_info = DCP_MBUF_SHINFO;
+        packet_type set_packet_type: u32 = DCP_MBUF_PACKET_TYPE;
+        tx_offload set_tx_offload: u64 = DCP_MBUF_TX_OFFLOAD;
+    }
+
+    /// Makes an mbuf as its last user left it one with a single reference, of no port, that is the head of `segments`
+    /// segments, if it is a head. The four fields lie side by side and are one store.
+    #[inline]
+    pub(crate) fn rearm(self, data_off: u16, segments: u16) {
+        const REFERENCES: u16 = 1;
+        const NO_PORT: u16 = u16::MAX;
+        let field = self.field::<[u16; 4]>(dpdk_sys::DCP_MBUF_DATA_OFF as usize);
+        // SAFETY: inside the mbuf, and the shim asserts the order; only the owner of the frame gets here.
+        unsafe { field.write([data_off, REFERENCES, segments, NO_PORT]) };
     }
 
     /// Where the IO address is kept, if this DPDK keeps one.

@@ -40,13 +40,27 @@ impl TxSink for FrameBuilder<'_> {
         self.finish(mbuf, frame.segments, frame.icrc);
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_write(&mut self, frame: WriteFrame<'_>, _: impl FnOnce(Kind) -> Headers) {
-        let mut mbuf = self.take_header();
-        frame.emit_headers(grow(&mut mbuf, Template::WRITE_LEN));
-        self.finish(mbuf, &[frame.segment], frame.icrc);
+        let segment = frame.segment;
+        if self.linear || frame.icrc || segment.len == 0 {
+            let mut mbuf = self.take_header();
+            frame.emit_headers(grow(&mut mbuf, Template::WRITE_LEN));
+            self.finish(mbuf, &[segment], frame.icrc);
+            return;
+        }
+        let region = &self.regions[segment.region.index()];
+        let mut mbuf = self
+            .stash
+            .take_frame(WRITE_LEN, region, segment.offset, segment.len as usize)
+            .expect("capacity() counted the mbufs, and posting checked the range");
+        frame.emit_headers(mbuf.head_mut().expect("nobody else has a fresh frame"));
+        self.batch.push(mbuf).expect("capacity() counted it");
     }
 }
+
+#[expect(clippy::cast_possible_truncation, reason = "73")]
+const WRITE_LEN: u16 = Template::WRITE_LEN as u16;
 
 #[inline]
 fn grow(mbuf: &mut Mbuf, header_len: usize) -> &mut [u8] {

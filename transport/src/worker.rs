@@ -92,7 +92,8 @@ pub struct Worker {
     options: ParseOptions,
     segments_max: usize,
     header_pool: Pool,
-    rx: MbufBatch,
+    /// What is received, but while it is looked at.
+    rx: Option<Box<MbufBatch>>,
     bounces: MbufBatch,
     tx: MbufBatch,
     done: MbufBatch,
@@ -146,7 +147,7 @@ impl Worker {
             options,
             segments_max,
             header_pool,
-            rx: MbufBatch::new(),
+            rx: Some(Box::default()),
             bounces: MbufBatch::new(),
             tx: MbufBatch::new(),
             done: MbufBatch::new(),
@@ -250,44 +251,50 @@ impl Worker {
             return 0;
         }
         self.waited = 0;
-        let room = self.rx.room();
-        let count = self.queues.receive(&mut self.rx);
+        let Some(mut batch) = self.rx.take() else { return 0 };
+        let room = batch.room();
+        let count = self.queues.receive(&mut batch);
         let arrived = self.seen_empty;
         if count < room {
             self.seen_empty = now;
         }
         self.counters.receive_load.handle_burst(count, now.since(arrived));
+        self.handle_burst(now, arrived, &mut batch);
+        self.rx = Some(batch);
+        self.counters.received += count as u64;
+        count
+    }
+
+    /// Takes the frames of a burst and frees them, but for those that go back or to others.
+    #[inline(never)]
+    fn handle_burst(&mut self, now: Instant, arrived: Instant, batch: &mut MbufBatch) {
         // What is copied past the caches is visible before this returns: before completions, and before any frame.
         let streaming = Streaming::begin();
-        let mut batch = std::mem::take(&mut self.rx);
-        look_ahead(&self.endpoint, &batch);
+        look_ahead(&self.endpoint, batch);
         let mut chain = Chain::default();
-        for frame in batch.drain() {
-            if !self.others.is_empty()
-                && let Some(ring) = self.others.of(&frame)
-            {
-                let handed = ring.push(frame);
-                count_handed(&mut self.counters, handed, &mut self.done);
-                continue;
+        let hands_over = !self.others.is_empty();
+        batch.sift(|frame| {
+            if hands_over && let Some(ring) = self.others.of(&frame) {
+                return count_handed(&mut self.counters, ring.push(frame));
             }
             let followed = match chain.next(&frame) {
                 Some((run, psn)) => self.follow(now, &frame, run, psn, &streaming),
                 None => Followed::Not,
             };
-            if followed != Followed::On {
-                chain.end();
+            if followed == Followed::On {
+                return Some(frame);
             }
-            match followed {
-                Followed::Not => self.handle_frame(now, arrived, frame, &mut chain, &streaming),
-                Followed::On | Followed::Over => self.done.discard(frame),
+            chain.end();
+            if followed == Followed::Over {
+                return Some(frame);
             }
-        }
-        self.rx = batch;
+            self.handle_frame(now, arrived, frame, &mut chain, &streaming)
+        });
+        batch.free_all();
         self.done.free_all();
-        self.counters.received += count as u64;
-        count
     }
 
+    /// Returns the frame if it is used up.
     #[inline]
     fn handle_frame(
         &mut self,
@@ -296,7 +303,7 @@ impl Worker {
         frame: Mbuf,
         chain: &mut Chain,
         streaming: &Streaming,
-    ) {
+    ) -> Option<Mbuf> {
         let icrc = self.endpoint.uses_icrc() && self.carries_icrc(&frame);
         let options = ParseOptions { icrc, ..self.options };
         let mut parsed = parse(options, &frame);
@@ -309,7 +316,7 @@ impl Worker {
             Err(error) => {
                 self.counters.unparsed[error.index()] += 1;
                 self.handle_other(now, *error, frame);
-                return;
+                return None;
             }
         };
         let payload_offset = usize::from(packet.payload_offset);
@@ -319,14 +326,15 @@ impl Worker {
         match self.endpoint.handle_packet(now, &rx, &mut placer) {
             RxVerdict::Bounce(rewrite) => self.bounce(frame, &rewrite, false),
             RxVerdict::Return(rewrite) => self.bounce(frame, &rewrite, true),
-            RxVerdict::Drop(_) => self.done.discard(frame),
+            RxVerdict::Drop(_) => return Some(frame),
             RxVerdict::Done => {
                 if !icrc {
                     chain.begin_after(&self.endpoint, &rx, &frame);
                 }
-                self.done.discard(frame);
+                return Some(frame);
             }
         }
+        None
     }
 
     /// Offers a run a frame like the one before, but for its number.
@@ -438,14 +446,13 @@ impl Worker {
     }
 }
 
-fn count_handed(counters: &mut WorkerCounters, handed: Result<(), Mbuf>, done: &mut MbufBatch) {
+/// Returns a frame that found no room.
+fn count_handed(counters: &mut WorkerCounters, handed: Result<(), Mbuf>) -> Option<Mbuf> {
     match handed {
         Ok(()) => counters.handed_over += 1,
-        Err(frame) => {
-            counters.hand_over_drops += 1;
-            done.discard(frame);
-        }
+        Err(_) => counters.hand_over_drops += 1,
     }
+    handed.err()
 }
 
 /// A frame of ours has all headers in its first segment; others may be split anywhere (A10).

@@ -1,6 +1,6 @@
 //! What crosses the border between the core and its driver.
 
-use dcp_wire::{BounceRewrite, Headers, ICRC_LEN, Kind, Packet, Template, WritePacket};
+use dcp_wire::{BounceRewrite, Headers, ICRC_LEN, Kind, Middles, Packet, Template, WritePacket};
 
 use crate::{DropReason, Instant, RegionId};
 
@@ -109,8 +109,10 @@ impl TxFrame<'_> {
 pub struct WriteFrame<'a> {
     /// What its headers have of their own.
     pub packet: &'a WritePacket,
-    /// What they have in common.
+    /// What they have in common with all of the connection.
     pub template: &'a Template,
+    /// What they have in common with others of this WRITE; that is all but PSN, AckReq and address then.
+    pub middles: Option<&'a Middles>,
     /// Payload.
     pub segment: Segment,
     /// As in [`TxFrame`].
@@ -124,8 +126,12 @@ impl WriteFrame<'_> {
     /// If `out` is shorter.
     #[inline]
     pub fn emit_headers(&self, out: &mut [u8]) -> usize {
+        let packet = self.packet;
+        if let Some(middles) = self.middles {
+            return middles.emit(packet.name.psn, packet.reth.va, packet.ack_req, out);
+        }
         let trailer = if self.icrc { ICRC_LEN } else { 0 };
-        self.template.emit_write(self.packet, self.segment.len as usize + trailer, out)
+        self.template.emit_write(packet, self.segment.len as usize + trailer, out)
     }
 }
 
@@ -141,7 +147,7 @@ pub trait TxSink: Prefetch {
     /// that knows no shorter way makes one of it.
     #[inline]
     fn push_write(&mut self, frame: WriteFrame<'_>, headers: impl FnOnce(Kind) -> Headers) {
-        let WriteFrame { packet, template, segment, icrc } = frame;
+        let WriteFrame { packet, template, segment, icrc, .. } = frame;
         let headers = headers(Kind::Data(packet.data()));
         let payload_len = segment.len;
         self.push(TxFrame { headers: &headers, template, payload_len, segments: &[segment], icrc });

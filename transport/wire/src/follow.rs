@@ -1,6 +1,6 @@
 //! Packets that follow each other: most of a long WRITE's headers are the same, byte for byte.
 
-use crate::layout::{ETHERNET_LEN, WRITE_LEN as LEN, at, word};
+use crate::layout::{ETHERNET_LEN, WRITE_LEN as LEN, at, raw_word, word};
 use crate::{Data, DataOp, Kind, Packet, Part, Psn};
 
 /// Where the UDP checksum stands.
@@ -68,8 +68,8 @@ impl Follower {
     #[inline(always)]
     fn is_alike(&self, bytes: &[u8; LEN]) -> bool {
         const WHOLE: [usize; 8] = [0, 8, 16, 24, 32, 40, NAME - 8, 65];
-        let differing = |at| word(bytes, at) ^ word(&self.bytes, at);
-        WHOLE.iter().fold(differing(NAME) & NAME_MASK, |all, &at| all | differing(at)) == 0
+        let differing = |at| raw_word(bytes, at) ^ raw_word(&self.bytes, at);
+        WHOLE.iter().fold(differing(NAME) & NAME_MASK.to_be(), |all, &at| all | differing(at)) == 0
     }
 }
 

@@ -138,7 +138,13 @@ pub(crate) fn low24(value: u32) -> [u8; 3] {
 /// Big-endian 64 bits at `offset`, which is a constant everywhere.
 #[inline(always)]
 pub(crate) fn word<const N: usize>(bytes: &[u8; N], offset: usize) -> u64 {
+    u64::from_be(raw_word(bytes, offset))
+}
+
+/// The same in the order in which they stand there: to be compared, not to be understood.
+#[inline(always)]
+pub(crate) fn raw_word<const N: usize>(bytes: &[u8; N], offset: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[offset..offset + 8]);
-    u64::from_be_bytes(word)
+    u64::from_ne_bytes(word)
 }

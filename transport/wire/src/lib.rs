@@ -44,4 +44,4 @@ pub use layout::{
 pub use parse::{ParseOptions, parse, parse_frame, peek_dest_qpn, peek_service_port};
 pub use rewrite::{BounceRewrite, NotDcp, bounce, mark_ce, trim};
 pub use seq::*;
-pub use template::{Template, WritePacket};
+pub use template::{Middles, Template, WritePacket};

@@ -2,7 +2,7 @@
 
 use crate::checksum::ip_sum;
 use crate::emit::retry_bits;
-use crate::layout::{ETHERNET_LEN, IP_LEN, WRITE_LEN as LEN, at, bit};
+use crate::layout::{ETHERNET_LEN, IP_LEN, WRITE_LEN as LEN, at, bit, word};
 use crate::{
     Data, DataOp, DataOpcode, Generation, Headers, Kind, Msn, PKey, PacketName, Part, Path, Psn, Qpn,
     RegionKey, Reth, emit,
@@ -102,7 +102,46 @@ impl Template {
         put(out, COMMON + 8, rest.to_be_bytes());
         LEN
     }
+
+    /// Headers of the packets in the middle of the WRITE that `packet` is of, with payloads of `payload_len` bytes.
+    ///
+    /// # Panics
+    /// Where [`emit`] does.
+    #[inline]
+    #[must_use]
+    pub fn middles(&self, packet: &WritePacket, payload_len: usize) -> Middles {
+        let plain = WritePacket { ack_req: false, solicited: false, first: false, last: false, ..*packet };
+        let mut bytes = [0; LEN];
+        self.emit_write(&plain, payload_len, &mut bytes);
+        Middles { bytes }
+    }
 }
+
+/// Headers of the packets in the middle of one WRITE, but for PSN, AckReq and address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Middles {
+    bytes: [u8; LEN],
+}
+
+impl Middles {
+    /// Writes the headers of packet `psn`, whose payload goes to `va`: the first [`Template::WRITE_LEN`] bytes of `out`.
+    ///
+    /// # Panics
+    /// If `out` is shorter.
+    #[inline]
+    pub fn emit(&self, psn: Psn, va: u64, ack_req: bool, out: &mut [u8]) -> usize {
+        let out: &mut [u8; LEN] = out.first_chunk_mut().expect("room for the headers of a WRITE");
+        let ack_req = if ack_req { bit::ACK_REQ } else { 0 };
+        let name = word(&self.bytes, RETRY_LOW_AT) & !PSN_BITS | u64::from(ack_req) << 56;
+        *out = self.bytes;
+        put(out, RETRY_LOW_AT, (name | u64::from(psn.get()) << 32).to_be_bytes());
+        put(out, COMMON, va.to_be_bytes());
+        LEN
+    }
+}
+
+/// The PSN in the eight bytes at [`RETRY_LOW_AT`].
+const PSN_BITS: u64 = 0xFF_FFFF << 32;
 
 /// What a packet of a WRITE without immediate has of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,6 +216,8 @@ mod tests {
     use super::*;
     use crate::{Ecn, ImmData, Ipv4Addr, MacAddr, Ssn, VlanTag, WriteImm};
 
+    const SOLICITED_AT: usize = OPCODE_AT + 1;
+
     /// Twin: the same headers, written field by field.
     #[test]
     fn a_template_writes_the_same_bytes_as_emit() {
@@ -232,6 +273,18 @@ mod tests {
             assert_eq!(written, expected, "round {round}: {headers:?}");
             let Kind::Data(data) = headers.kind else { unreachable!("only those are drawn") };
             assert!(WritePacket::of(&data).is_none_or(|packet| packet.data() == data), "{data:?}");
+            if let Some(packet) =
+                WritePacket::of(&data).filter(|_| part == Part::Middle && path.vlan.is_none())
+            {
+                // What it is made from may be any packet of the WRITE.
+                let name = PacketName { psn: Psn::from_low_bits(draw() as u32), ..name };
+                let other = WritePacket { name, reth: Reth { va: draw(), ..reth }, ..packet };
+                let middles = template.middles(&other, payload_len);
+                let mut written = [0xAA; 96];
+                assert_eq!(middles.emit(psn, reth.va, data.ack_req, &mut written), len);
+                expected[SOLICITED_AT] &= !bit::SOLICITED;
+                assert_eq!(written, expected, "round {round}: {headers:?}");
+            }
         }
     }
 }

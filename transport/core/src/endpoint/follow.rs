@@ -29,14 +29,17 @@ impl Endpoint {
         let Some(counted) = qp.take_follower(now, run, psn, &mut self.shared, sink) else {
             return Followed::Not;
         };
-        self.list_control(run.number);
-        match counted {
-            Counted::More => Followed::On,
-            Counted::Complete => {
-                self.send_answers(now, run.number);
-                Followed::Over
+        if counted == Counted::More {
+            // Of all that may be owed, such a packet brings only that.
+            if qp.owes_ack() {
+                self.list_control(run.number);
             }
-            Counted::Torn => Followed::Over,
+            return Followed::On;
         }
+        self.list_control(run.number);
+        if counted == Counted::Complete {
+            self.send_answers(now, run.number);
+        }
+        Followed::Over
     }
 }

@@ -63,6 +63,12 @@ impl Qp {
         self.pending.probe_ack[stream as usize] = true;
     }
 
+    /// Whether an ACK of requests is due.
+    #[inline]
+    pub(crate) fn owes_ack(&self) -> bool {
+        self.pending.ack[Stream::Requests as usize]
+    }
+
     /// Whether control frames wait.
     #[inline]
     pub(crate) fn owes_control(&self) -> bool {

@@ -17,9 +17,9 @@ impl InFlight {
     }
 
     #[inline]
-    pub(super) fn sent(&mut self, bytes: u32) {
-        self.bytes += u64::from(bytes);
-        self.sent_in_window += u64::from(bytes);
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.sent_in_window += bytes;
     }
 
     /// A trimmed packet of `bytes` came back.

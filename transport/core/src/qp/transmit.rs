@@ -255,7 +255,7 @@ impl Qp {
         };
         let payload: u32 = segments.iter().map(|segment| segment.len).sum();
         let ip_len = payload + self.ip_overhead(&op);
-        self.in_flight.sent(ip_len);
+        self.in_flight.sent(u64::from(ip_len));
         let sent = self.stream_mut(stream).window.message_mut(msn);
         sent.bytes_sent += u64::from(ip_len);
         sent.life = budget.now;
