@@ -1,6 +1,6 @@
 //! Twin of runs: the same turn, packet by packet.
 
-use dcp_wire::{Headers, Ipv4Addr, MacAddr, PKey, Qpn, Ssn};
+use dcp_wire::{Headers, Ipv4Addr, Kind, MacAddr, PKey, Qpn, Ssn};
 
 use super::*;
 use crate::cc::DcqcnConfig;
@@ -10,16 +10,18 @@ use crate::memory::Memory;
 use crate::qp::{Progress, SendRequest, Sge};
 use crate::{
     Access, CongestionControl, Counters, CqId, EndpointConfig, Mixer, MrAttr, PdId, Peer, Prefetch, QpConfig,
-    QpCounters, Rate, RegionId, Segment,
+    QpCounters, Rate, RegionId, Segment, TxFrame, WriteFrame,
 };
 
 const MTU: u32 = 256;
 
 /// What left, and room for more.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 struct Frames {
     room: usize,
     out: Vec<(Headers, u32, Vec<Segment>)>,
+    /// Those whose headers were prepared for a run.
+    middles: u64,
 }
 
 impl Prefetch for Frames {}
@@ -32,9 +34,21 @@ impl TxSink for Frames {
     fn push(&mut self, frame: TxFrame<'_>) {
         self.out.push((*frame.headers, frame.payload_len, frame.segments.to_vec()));
     }
+
+    fn push_write(&mut self, frame: WriteFrame<'_>, headers: impl FnOnce(Kind) -> Headers) {
+        let WriteFrame { packet, template, middles, segment, icrc } = frame;
+        let headers = headers(Kind::Data(packet.data()));
+        let longer =
+            TxFrame { headers: &headers, template, payload_len: segment.len, segments: &[segment], icrc };
+        let (mut here, mut there) = ([0; 96], [0; 96]);
+        let lens = (frame.emit_headers(&mut here), longer.emit_headers(&mut there));
+        assert_eq!((lens.0, here), (lens.1, there), "{packet:?}");
+        self.middles += u64::from(middles.is_some());
+        self.push(longer);
+    }
 }
 
-fn sender(cc: CongestionControl) -> (Qp, Shared, dcp_wire::RegionKey) {
+fn sender(cc: CongestionControl, rate_max: Rate) -> (Qp, Shared, dcp_wire::RegionKey) {
     let config = EndpointConfig {
         round_quota: 5 * MTU,
         paced_quota: 3 * MTU,
@@ -54,7 +68,6 @@ fn sender(cc: CongestionControl) -> (Qp, Shared, dcp_wire::RegionKey) {
         counters: Counters::default(),
         by_qp: vec![QpCounters::default()],
     };
-    let rate_max = Rate::from_mbps(10_000);
     let config =
         QpConfig { mtu: MTU, window: 16, send_depth: 32, cc, rate_max, ..QpConfig::new(pd, CqId(0)) };
     let mut qp = Qp::new(QpId(0), Qpn::default(), config, &shared.config);
@@ -132,9 +145,12 @@ fn hear(qp: &mut Qp, now: Instant, shared: &mut Shared, mut draw: impl FnMut(u64
 fn runs_send_what_is_sent_packet_by_packet() {
     let window = CongestionControl::Window { bytes: 3000 };
     let dcqcn = CongestionControl::Dcqcn(DcqcnConfig::connectx());
-    let (mut packets, mut resent) = (0, 0);
-    for (seed, cc) in (0..40u64).zip([CongestionControl::None, window, dcqcn].into_iter().cycle()) {
-        let (mut qp, mut shared, lkey) = sender(cc);
+    let (mut packets, mut resent, mut middles) = (0, 0, 0);
+    let paced = Rate::from_mbps(10_000);
+    let (none, any) = (CongestionControl::None, Rate::UNLIMITED);
+    let kinds = [(none, any), (window, any), (none, paced), (window, paced), (dcqcn, paced)];
+    for (seed, (cc, rate_max)) in (0..50u64).zip(kinds.into_iter().cycle()) {
+        let (mut qp, mut shared, lkey) = sender(cc, rate_max);
         let mut step = seed << 32;
         let mut draw = |bound: u64| {
             step += 1;
@@ -146,12 +162,13 @@ fn runs_send_what_is_sent_packet_by_packet() {
                 post(&mut qp, &mut shared, lkey, &mut draw);
             }
             let (mut twin, mut twin_shared) = (qp.clone(), shared.clone());
-            let frames = Frames { room: usize::try_from(1 + draw(9)).unwrap(), out: Vec::new() };
+            let frames = Frames { room: usize::try_from(1 + draw(9)).unwrap(), out: Vec::new(), middles: 0 };
             let (mut here, mut there) = (frames.clone(), frames);
             let end = qp.turn(now, &mut shared, &mut here);
             let expected = longer_turn(&mut twin, now, &mut twin_shared, &mut there);
             let context = format!("seed {seed} round {round}");
-            assert_eq!((end, &here), (expected, &there), "{context}");
+            assert_eq!((end, &here.out), (expected, &there.out), "{context}");
+            middles += here.middles;
             assert_eq!(hash(&qp, now), hash(&twin, now), "{context}");
             assert_eq!(shared.counters, twin_shared.counters, "{context}");
             assert_eq!(shared.by_qp, twin_shared.by_qp, "{context}");
@@ -160,7 +177,8 @@ fn runs_send_what_is_sent_packet_by_packet() {
         packets += shared.counters.data_packets;
         resent += shared.counters.retransmitted;
     }
-    assert!(packets > 10_000 && resent > 100, "{packets} packets, {resent} of them resent");
+    let sent = format!("{packets} packets, {resent} of them resent, {middles} in runs");
+    assert!(packets > 10_000 && resent > 100 && middles > 1000, "{sent}");
 }
 
 fn hash(qp: &Qp, now: Instant) -> u64 {
