@@ -139,6 +139,46 @@ fn batch_keeps_order_and_frees_in_bulk() {
 }
 
 #[test]
+fn sifted_batch_keeps_what_comes_back_in_its_order() {
+    let pool = headers(255);
+    let number = |frame: &Mbuf| frame.head()[0];
+    let mut batch = numbered(&pool, 64);
+    let mut seen = Vec::new();
+    let mut taken = MbufBatch::new();
+    batch.sift(|frame| {
+        seen.push(number(&frame));
+        if number(&frame) % 3 == 0 {
+            taken.discard(frame);
+            return None;
+        }
+        Some(frame)
+    });
+    assert_eq!(seen, (0..64).collect::<Vec<_>>());
+    let numbers = |batch: &MbufBatch| batch.iter().map(number).collect::<Vec<_>>();
+    assert_eq!(numbers(&batch), (0..64).filter(|it| it % 3 != 0).collect::<Vec<_>>());
+    assert_eq!(numbers(&taken), (0..64).step_by(3).collect::<Vec<_>>());
+    batch.free_all();
+    assert_eq!(usize::try_from(pool.in_use()).unwrap(), taken.len());
+    batch.sift(Some);
+    assert!(batch.is_empty());
+    drop(taken);
+    assert_eq!(pool.in_use(), 0);
+}
+
+/// Its mbufs have no bytes of their own, whatever their last user left in them.
+#[test]
+fn payload_pool_makes_no_frame_of_bytes() {
+    let (headers, payloads) = (headers(63), payloads(1));
+    let region = Region::alloc(64, HugePreference::Never).unwrap();
+    let mut stash = MbufStash::new(&headers, &payloads);
+    stash.refill();
+    drop(stash.take_frame(3, &region, 0, 64).unwrap());
+    assert!(Mbuf::from_bytes(&payloads, b"x").is_none());
+    drop(stash);
+    assert_eq!((region.in_flight(), headers.in_use(), payloads.in_use()), (0, 0, 0));
+}
+
+#[test]
 fn bin_frees_whenever_it_is_full() {
     let pool = headers(255);
     let mut bin = MbufBatch::new();

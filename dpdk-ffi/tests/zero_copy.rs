@@ -61,6 +61,56 @@ fn gathered_frame_reads_as_its_ranges_and_counts_them() {
     rig.assert_idle();
 }
 
+/// Whatever mbufs were used for before: long chains, cut ones, copies.
+#[test]
+fn frame_taken_at_once_is_like_one_put_together() {
+    let mut rig = rig();
+    let pattern = pattern();
+    for round in 0..300usize {
+        let (offset, len) = (round * 97 % 1000, 1 + round * 131 % 9000);
+        let mut frame = rig.stash.take_frame(5, &rig.region, u64::try_from(offset).unwrap(), len).unwrap();
+        frame.head_mut().unwrap().copy_from_slice(b"heads");
+        let expected = [&b"heads"[..], &pattern[offset..offset + len]].concat();
+        assert!(bytes(&frame) == expected, "round {round}");
+        assert_eq!((frame.segments(), frame.head_len(), rig.region.in_flight()), (2, 5, 1));
+        let mut other = rig.frame(&[(0, 10), (20, 30), (50, 5)]);
+        assert_eq!((other.segments(), other.frame_len()), (4, 48));
+        match round % 4 {
+            0 => other.truncate(15).unwrap(),
+            1 => drop(frame.copy(&rig.headers)),
+            2 => frame.append(other.private_copy(9).unwrap()).unwrap(),
+            _ => {}
+        }
+        let mut batch = MbufBatch::new();
+        batch.discard(frame);
+        batch.discard(other);
+        batch.free_all();
+        rig.stash.refill();
+    }
+    rig.assert_idle();
+}
+
+#[test]
+fn frame_that_cannot_be_taken_takes_nothing() {
+    let mut rig = rig();
+    for (offset, len) in [(LEN as u64, 1), (u64::MAX, 2), (199_999, 2)] {
+        let error = rig.stash.take_frame(3, &rig.region, offset, len).unwrap_err();
+        assert!(matches!(error, AttachError::Range(_)), "{error}");
+    }
+    let error = rig.stash.take_frame(3, &rig.region, 0, 65_536).unwrap_err();
+    assert_eq!(error, AttachError::TooLong { len: 65_536 });
+    assert_eq!((rig.stash.headers(), rig.stash.payloads(), rig.region.in_flight()), (128, 128, 0));
+    let mut held = rig.frame(&[]);
+    while rig.stash.payloads() > 0 {
+        rig.stash.attach(&mut held, &rig.region, 0, 1).unwrap();
+    }
+    let headers = rig.stash.headers();
+    assert_eq!(rig.stash.take_frame(3, &rig.region, 0, 1).unwrap_err(), AttachError::NoMbuf);
+    assert_eq!((rig.stash.headers(), rig.region.in_flight()), (headers, 128));
+    drop(held);
+    rig.assert_idle();
+}
+
 #[test]
 fn bad_ranges_change_nothing() {
     let mut rig = rig();
