@@ -118,21 +118,12 @@ impl MbufBatch {
         Drain { batch: self, next: 0, len }
     }
 
-    /// Takes all frames out, in order, and puts back those that `each` returns. A panic in `each` leaks the frames behind.
+    /// Goes over all frames, in order; those that are kept or put back stay.
     #[inline]
-    pub fn sift(&mut self, mut each: impl FnMut(Mbuf) -> Option<Mbuf>) {
-        // Zero until a frame is put back: never ahead of those that were taken.
+    pub fn sift(&mut self) -> Sift<'_> {
+        // Zero until the sieve is dropped: leaking it then leaks frames, and frees none twice.
         let len = std::mem::take(&mut self.len);
-        for index in 0..len.min(Self::CAPACITY) {
-            let Some(head) = NonNull::new(self.mbufs[index]) else { continue };
-            // SAFETY: a frame of the batch, which forgot it just now.
-            if let Some(back) = each(unsafe { Mbuf::from_raw(head) })
-                && let Some(slot) = self.mbufs.get_mut(self.len)
-            {
-                *slot = back.into_raw();
-                self.len += 1;
-            }
-        }
+        Sift { batch: self, kept: 0, next: 0, len }
     }
 
     /// Moves frames from the front of `from` to the end of this batch, as many as fit; returns how many.
@@ -256,5 +247,68 @@ impl Drop for Drain<'_> {
     #[inline]
     fn drop(&mut self) {
         free_raw(&mut self.batch.mbufs[self.next..self.len]);
+    }
+}
+
+/// Goes over the frames of a batch; see [`MbufBatch::sift`]. Frames not looked at when it is dropped stay in the batch.
+#[derive(Debug)]
+pub struct Sift<'a> {
+    batch: &'a mut MbufBatch,
+    /// Slots before hold what stays.
+    kept: usize,
+    /// Slots from here on hold what was not looked at yet; never below `kept`.
+    next: usize,
+    len: usize,
+}
+
+impl Sift<'_> {
+    /// Frames not looked at yet.
+    #[inline]
+    pub fn rest(&self) -> &[Mbuf] {
+        let rest = &self.batch.mbufs[self.next..self.len];
+        // SAFETY: as in `MbufBatch::as_slice`: these slots hold frames of ours.
+        unsafe { slice::from_raw_parts(rest.as_ptr().cast(), rest.len()) }
+    }
+
+    /// Keeps the next `count` frames, or as many as there are.
+    #[inline]
+    pub fn keep(&mut self, count: usize) {
+        let count = count.min(self.len - self.next);
+        if self.kept != self.next {
+            self.batch.mbufs.copy_within(self.next..self.next + count, self.kept);
+        }
+        self.kept += count;
+        self.next += count;
+    }
+
+    /// Takes the next frame out.
+    #[inline]
+    pub fn take(&mut self) -> Option<Mbuf> {
+        if self.next == self.len {
+            return None;
+        }
+        let head = self.batch.mbufs[self.next];
+        self.next += 1;
+        // SAFETY: a frame of ours, which is in no slot that counts any more.
+        NonNull::new(head).map(|head| unsafe { Mbuf::from_raw(head) })
+    }
+
+    /// Puts a frame in the place of one that was taken.
+    ///
+    /// # Panics
+    /// When no more were taken than were put back.
+    #[inline]
+    pub fn put_back(&mut self, mbuf: Mbuf) {
+        assert!(self.kept < self.next, "no place is free");
+        self.batch.mbufs[self.kept] = mbuf.into_raw();
+        self.kept += 1;
+    }
+}
+
+impl Drop for Sift<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.keep(self.len);
+        self.batch.len = self.kept;
     }
 }

@@ -145,22 +145,35 @@ fn sifted_batch_keeps_what_comes_back_in_its_order() {
     let mut batch = numbered(&pool, 64);
     let mut seen = Vec::new();
     let mut taken = MbufBatch::new();
-    batch.sift(|frame| {
-        seen.push(number(&frame));
-        if number(&frame) % 3 == 0 {
-            taken.discard(frame);
-            return None;
+    let mut sift = batch.sift();
+    while let Some(first) = sift.rest().first() {
+        seen.push(number(first));
+        match number(first) % 3 {
+            0 => taken.discard(sift.take().unwrap()),
+            1 => sift.keep(1),
+            _ => {
+                let frame = sift.take().unwrap();
+                sift.put_back(frame);
+            }
         }
-        Some(frame)
-    });
+    }
+    assert!(sift.take().is_none());
+    drop(sift);
     assert_eq!(seen, (0..64).collect::<Vec<_>>());
     let numbers = |batch: &MbufBatch| batch.iter().map(number).collect::<Vec<_>>();
     assert_eq!(numbers(&batch), (0..64).filter(|it| it % 3 != 0).collect::<Vec<_>>());
     assert_eq!(numbers(&taken), (0..64).step_by(3).collect::<Vec<_>>());
     batch.free_all();
     assert_eq!(usize::try_from(pool.in_use()).unwrap(), taken.len());
-    batch.sift(Some);
-    assert!(batch.is_empty());
+    assert!(batch.sift().rest().is_empty() && batch.is_empty());
+    // What was not looked at stays.
+    let mut sift = taken.sift();
+    drop(sift.take());
+    sift.keep(2);
+    drop(sift);
+    assert_eq!(numbers(&taken), (3..64).step_by(3).collect::<Vec<_>>());
+    taken.sift().keep(usize::MAX);
+    assert_eq!(taken.len(), 21);
     drop(taken);
     assert_eq!(pool.in_use(), 0);
 }

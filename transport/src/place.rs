@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dcp_core::{AtomicOp, RxSink, Segment};
+use dcp_core::{AtomicOp, RunSink, RxSink, Segment};
+use dcp_wire::Follower;
 use dpdk_ffi::{Mbuf, Region, Streaming};
 
 use crate::recency::{self, Recency};
@@ -14,6 +15,46 @@ pub(crate) struct Placer<'a> {
     pub(crate) regions: &'a [Region],
     pub(crate) recency: &'a mut Recency,
     pub(crate) streaming: &'a Streaming,
+}
+
+/// Places the payload of packets of one run, frame by frame.
+pub(crate) struct RunPlacer<'a> {
+    pub(crate) frames: std::slice::Iter<'a, Mbuf>,
+    pub(crate) regions: &'a [Region],
+    pub(crate) recency: &'a mut Recency,
+    pub(crate) streaming: &'a Streaming,
+}
+
+impl RunPlacer<'_> {
+    /// For the frame whose turn it is.
+    #[inline(always)]
+    fn placer(&mut self) -> Placer<'_> {
+        let frame = self.frames.as_slice().first().expect("as many as were offered");
+        let (regions, recency, streaming) = (self.regions, &mut *self.recency, self.streaming);
+        Placer { frame, payload_offset: Follower::PAYLOAD_OFFSET, regions, recency, streaming }
+    }
+}
+
+impl RunSink for RunPlacer<'_> {
+    #[inline(always)]
+    fn go_on(&mut self) {
+        self.frames.next();
+    }
+}
+
+impl RxSink for RunPlacer<'_> {
+    #[inline(always)]
+    fn place(&mut self, payload_offset: u32, to: Segment) {
+        self.placer().place(payload_offset, to);
+    }
+
+    fn atomic(&mut self, at: Segment, op: AtomicOp) -> u64 {
+        self.placer().atomic(at, op)
+    }
+
+    fn store(&mut self, at: Segment, value: u64) {
+        self.placer().store(at, value);
+    }
 }
 
 impl RxSink for Placer<'_> {

@@ -6,13 +6,13 @@ mod lane;
 mod load;
 mod network;
 
-use dcp_core::{Endpoint, Followed, Instant, RegionId, Run, RxPacket, RxVerdict};
-use dcp_wire::{BounceRewrite, Follower, HEADER_LEN_MAX, Kind, Packet, ParseError, ParseOptions, Psn};
+use dcp_core::{Endpoint, Followed, Instant, RegionId, RxPacket, RxVerdict};
+use dcp_wire::{BounceRewrite, HEADER_LEN_MAX, Kind, Packet, ParseError, ParseOptions};
 use dpdk_ffi::{Clock, HugePreference, Mbuf, MbufBatch, MbufStash, Pool, QueuePair, Region, Streaming};
 
 use crate::device::Upkeep;
 use crate::net::NetStack;
-use crate::place::Placer;
+use crate::place::{Placer, RunPlacer};
 use crate::recency::Recency;
 use crate::transmit::FrameBuilder;
 use ahead::look_ahead;
@@ -272,24 +272,23 @@ impl Worker {
         let streaming = Streaming::begin();
         look_ahead(&self.endpoint, batch);
         let mut chain = Chain::default();
-        let hands_over = !self.others.is_empty();
-        batch.sift(|frame| {
-            if hands_over && let Some(ring) = self.others.of(&frame) {
-                return count_handed(&mut self.counters, ring.push(frame));
-            }
-            let followed = match chain.next(&frame) {
-                Some((run, psn)) => self.follow(now, &frame, run, psn, &streaming),
-                None => Followed::Not,
+        let mut sift = batch.sift();
+        loop {
+            let followed = self.follow(now, sift.rest(), &mut chain, &streaming);
+            sift.keep(followed);
+            let Some(frame) = sift.take() else { break };
+            let left = match self.others.of(&frame) {
+                Some(ring) => count_handed(&mut self.counters, ring.push(frame)),
+                None => {
+                    chain.end();
+                    self.handle_frame(now, arrived, frame, &mut chain, &streaming)
+                }
             };
-            if followed == Followed::On {
-                return Some(frame);
+            if let Some(frame) = left {
+                sift.put_back(frame);
             }
-            chain.end();
-            if followed == Followed::Over {
-                return Some(frame);
-            }
-            self.handle_frame(now, arrived, frame, &mut chain, &streaming)
-        });
+        }
+        drop(sift);
         batch.free_all();
         self.done.free_all();
     }
@@ -337,12 +336,17 @@ impl Worker {
         None
     }
 
-    /// Offers a run a frame like the one before, but for its number.
+    /// Takes the frames at the front of a burst that follow the one before; how many.
     #[inline]
-    fn follow(&mut self, now: Instant, frame: &Mbuf, run: &Run, psn: Psn, streaming: &Streaming) -> Followed {
-        let (payload_offset, recency) = (Follower::PAYLOAD_OFFSET, &mut self.recency);
-        let mut placer = Placer { frame, payload_offset, regions: &self.regions, recency, streaming };
-        self.endpoint.handle_follower(now, run, psn, &mut placer)
+    fn follow(&mut self, now: Instant, frames: &[Mbuf], chain: &mut Chain, streaming: &Streaming) -> usize {
+        let Some((run, first, count)) = chain.stretch(frames) else { return 0 };
+        let (regions, recency) = (&self.regions[..], &mut self.recency);
+        let mut placer = RunPlacer { frames: frames.iter(), regions, recency, streaming };
+        let (taken, last) = self.endpoint.handle_followers(now, run, first, count, &mut placer);
+        if last != Followed::On {
+            chain.end();
+        }
+        taken as usize
     }
 
     /// Whether a frame's connection uses an ICRC.

@@ -52,6 +52,12 @@ pub trait RxSink {
     fn store(&mut self, at: Segment, value: u64);
 }
 
+/// Where the bytes of several frames go that follow each other ([`crate::Endpoint::handle_followers`]).
+pub trait RunSink: RxSink {
+    /// What is placed from now on is of the next frame.
+    fn go_on(&mut self);
+}
+
 /// What an atomic does to its 8 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AtomicOp {

@@ -30,7 +30,9 @@ pub use config::{EndpointConfig, Peer, QpConfig, Terms, WindowError};
 pub use counters::{Counters, DropReason, QpCounters};
 pub use endpoint::{CreateError, Endpoint};
 pub use ids::{CqId, PdId, QpId, RegionId, SrqId};
-pub use io::{AtomicOp, Prefetch, RxPacket, RxSink, RxVerdict, Segment, TxFrame, TxSink, WriteFrame};
+pub use io::{
+    AtomicOp, Prefetch, RunSink, RxPacket, RxSink, RxVerdict, Segment, TxFrame, TxSink, WriteFrame,
+};
 pub use memory::{Access, MrAttr, MrKeys, RegisterError};
 pub use mix::Mixer;
 pub use qp::{Followed, ModifyError, PostError, QpState, RecvRequest, Remote, Run, SendOp, SendRequest, Sge};

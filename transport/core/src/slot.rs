@@ -216,6 +216,20 @@ impl Slot {
         }
         if counter + 1 == expected && self.detail == 0 { Counted::Complete } else { Counted::Torn }
     }
+
+    /// Counts packets `first`, `first + 1` …, which are not as many as still expected: [`Counted::More`] for each.
+    #[inline]
+    pub(crate) fn count_more(&mut self, first: u32, packets: u32) {
+        debug_assert!(self.counter() + packets < self.expected());
+        if first == self.counter() {
+            // Each has the number of packets counted before it.
+            self.word += u64::from(packets) << COUNTER_SHIFT;
+            return;
+        }
+        for psn in first..first + packets {
+            let _ = self.count(psn);
+        }
+    }
 }
 
 #[cfg(test)]

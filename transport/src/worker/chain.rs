@@ -13,11 +13,20 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// The run, and the number of a frame that is in it.
+    /// The run that the first of these frames is in, its number, and how many of them have the numbers from there on.
     #[inline]
-    pub(super) fn next(&self, frame: &Mbuf) -> Option<(&Run, Psn)> {
+    pub(super) fn stretch(&self, frames: &[Mbuf]) -> Option<(&Run, Psn, u32)> {
         let (follower, run) = self.link.as_ref()?;
-        Some((run, follower.psn_of(frame.head(), frame.frame_len())?))
+        let (first, others) = frames.split_first()?;
+        let psn = follower.psn_of(first.head(), first.frame_len())?;
+        let mut count = 1;
+        for frame in others {
+            if !follower.is_packet(Psn::from_low_bits(psn.get() + count), frame.head(), frame.frame_len()) {
+                break;
+            }
+            count += 1;
+        }
+        Some((run, psn, count))
     }
 
     /// No more packets of this run.

@@ -126,13 +126,13 @@ impl Others {
         Self { received: lanes.iter().map(|lane| Arc::clone(&lane.received)).collect(), service_port }
     }
 
+    /// The ring of the worker that a frame is for, if it is another one.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.received.is_empty()
+    pub(super) fn of(&self, frame: &Mbuf) -> Option<&ArrayQueue<Mbuf>> {
+        if self.received.is_empty() { None } else { self.ring_of(frame) }
     }
 
-    /// The ring of the worker that a frame is for, if it is another one.
-    pub(super) fn of(&self, frame: &Mbuf) -> Option<&ArrayQueue<Mbuf>> {
+    fn ring_of(&self, frame: &Mbuf) -> Option<&ArrayQueue<Mbuf>> {
         let port = dcp_wire::peek_service_port(frame.head()).or_else(|| {
             let mut head = [0; dcp_wire::PARSE_LEN];
             let len = frame.header_into(&mut head);

@@ -7,6 +7,8 @@ use crate::{Data, DataOp, Kind, Packet, Part, Psn};
 const CHECKSUM: usize = ETHERNET_LEN + at::UDP_CHECKSUM;
 /// Where AckReq and sRetryNo stand, and the PSN behind them.
 const NAME: usize = 50;
+/// Where the address stands: its first byte is the last of the eight at [`NAME`].
+const VA: usize = NAME + 7;
 
 /// Recognises packets that differ from one of the middle of a WRITE in nothing but their PSN, and the address that goes
 /// with it.
@@ -14,6 +16,8 @@ const NAME: usize = 50;
 pub struct Follower {
     /// The headers it was made from.
     bytes: [u8; LEN],
+    /// What stands at [`NAME`], without the PSN and the last byte.
+    name: u64,
     /// Address of the message's first byte.
     va: u64,
     mtu: u64,
@@ -43,6 +47,7 @@ impl Follower {
         let mtu = u64::from(packet.payload_len);
         Some(Self {
             bytes: *bytes,
+            name: word(bytes, NAME) & NAME_MASK,
             va: reth.va.wrapping_sub(u64::from(name.psn.get()) * mtu),
             mtu,
             frame_len_min: ETHERNET_LEN + usize::from(packet.ip_len),
@@ -56,20 +61,28 @@ impl Follower {
     pub fn psn_of(&self, head: &[u8], frame_len: usize) -> Option<Psn> {
         let bytes: &[u8; LEN] = head.first_chunk()?;
         let psn = Psn::from_low_bits((word(bytes, NAME) >> 32) as u32);
-        let va = self.va.wrapping_add(u64::from(psn.get()) * self.mtu);
-        let follows = self.is_alike(bytes)
-            && word(bytes, 57) == va
-            && frame_len >= self.frame_len_min
-            && psn.get() != 0;
-        follows.then_some(psn)
+        self.is_packet(psn, head, frame_len).then_some(psn)
     }
 
-    /// Whether all but PSN and address is the same. By words, two of which overlap: a call of `memcmp` takes longer.
+    /// Whether that frame follows and has this PSN.
     #[inline(always)]
-    fn is_alike(&self, bytes: &[u8; LEN]) -> bool {
-        const WHOLE: [usize; 8] = [0, 8, 16, 24, 32, 40, NAME - 8, 65];
-        let differing = |at| raw_word(bytes, at) ^ raw_word(&self.bytes, at);
-        WHOLE.iter().fold(differing(NAME) & NAME_MASK.to_be(), |all, &at| all | differing(at)) == 0
+    #[must_use]
+    pub fn is_packet(&self, psn: Psn, head: &[u8], frame_len: usize) -> bool {
+        let Some(bytes) = head.first_chunk::<LEN>() else { return false };
+        let va = self.va.wrapping_add(u64::from(psn.get()) * self.mtu);
+        let name = self.name | u64::from(psn.get()) << 32;
+        let differs = self.elsewhere(bytes)
+            | (raw_word(bytes, NAME) ^ name.to_be()) & (!0xFF_u64).to_be()
+            | raw_word(bytes, VA) ^ va.to_be();
+        differs == 0 && frame_len >= self.frame_len_min && psn.get() != 0
+    }
+
+    /// What differs before and behind the name and the address. By words, two of which overlap: a call of `memcmp` takes
+    /// longer.
+    #[inline(always)]
+    fn elsewhere(&self, bytes: &[u8; LEN]) -> u64 {
+        const WHOLE: [usize; 8] = [0, 8, 16, 24, 32, 40, NAME - 8, VA + 8];
+        WHOLE.iter().fold(0, |all, &at| all | raw_word(bytes, at) ^ raw_word(&self.bytes, at))
     }
 }
 

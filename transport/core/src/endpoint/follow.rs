@@ -3,43 +3,42 @@
 use dcp_wire::Psn;
 
 use super::Endpoint;
-use crate::slot::Counted;
-use crate::{Followed, Instant, Run, RxPacket, RxSink};
+use crate::{Followed, Instant, Run, RunSink, RxPacket};
 
 impl Endpoint {
     /// The run that a packet is in which [`Endpoint::handle_packet`] has just used up; `None` if no others can follow it.
     ///
     /// A driver that finds the next frame to differ in nothing but its PSN, and the address that goes with it
-    /// ([`dcp_wire::Follower`]), offers it to [`Endpoint::handle_follower`], which has less to look at.
+    /// ([`dcp_wire::Follower`]), offers it to [`Endpoint::handle_followers`], which has less to look at.
     pub fn run_after(&self, rx: &RxPacket<'_>) -> Option<Run> {
         let number = rx.packet.headers.dest_qpn.get().wrapping_sub(self.shared.config.qpn_base);
         self.qps.get(number as usize)?.run_after(number, rx, &self.shared)
     }
 
-    /// Takes packet `psn` of a run; does what [`Endpoint::handle_packet`] would do with it.
+    /// Takes packets `first`, `first + 1` … of a run, `count` of them, whose frames are in `sink` in this order; does what
+    /// [`Endpoint::handle_packet`] would do with each. Returns how many it took, and whether more may follow.
     #[inline]
-    pub fn handle_follower<S: RxSink>(
+    pub fn handle_followers<S: RunSink>(
         &mut self,
         now: Instant,
         run: &Run,
-        psn: Psn,
+        first: Psn,
+        count: u32,
         sink: &mut S,
-    ) -> Followed {
-        let Some(qp) = self.qps.get_mut(run.number as usize) else { return Followed::Not };
-        let Some(counted) = qp.take_follower(now, run, psn, &mut self.shared, sink) else {
-            return Followed::Not;
-        };
-        if counted == Counted::More {
-            // Of all that may be owed, such a packet brings only that.
-            if qp.owes_ack() {
+    ) -> (u32, Followed) {
+        let Some(qp) = self.qps.get_mut(run.number as usize) else { return (0, Followed::Not) };
+        let (taken, last) = qp.take_followers(now, run, (first, count), &mut self.shared, sink);
+        match last {
+            // Of all that may be owed, such packets bring only that.
+            Followed::On if !qp.owes_ack() => {}
+            Followed::On => self.list_control(run.number),
+            Followed::Over => {
                 self.list_control(run.number);
+                // Not asked for where nothing is complete: then there is nothing to answer.
+                self.send_answers(now, run.number);
             }
-            return Followed::On;
+            Followed::Not => {}
         }
-        self.list_control(run.number);
-        if counted == Counted::Complete {
-            self.send_answers(now, run.number);
-        }
-        Followed::Over
+        (taken, last)
     }
 }

@@ -91,7 +91,7 @@ impl Qp {
         slot.set_expected(packet.packets);
         let counted = track(slot, &packet.name, restart, packet.packets, shared)?;
         self.place_answer(&packet, part, sink);
-        shared.count_placed(self.id);
+        shared.count_placed(self.id, 1);
         match counted {
             Counted::More => {}
             Counted::Complete => self.complete_answer(&packet, shared),

@@ -6,7 +6,7 @@ use dcp_wire::{Data, DataOp, Ecn, Kind, PacketName, Part, Psn, Stream};
 
 use super::{Qp, Shared};
 use crate::slot::Counted;
-use crate::{Instant, RxPacket, RxSink, Segment};
+use crate::{Instant, RunSink, RxPacket, Segment};
 
 /// A message of which packets follow each other, and what was found out about it. Good until a command is given to the
 /// endpoint; frames handled meanwhile do no harm.
@@ -23,7 +23,7 @@ pub struct Run {
     ip_len: u16,
 }
 
-/// What became of a packet offered to a [`Run`].
+/// What became of the last packet offered to a [`Run`].
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Followed {
@@ -53,24 +53,66 @@ impl Qp {
         Some(Run { number, name: data.name, start, packets: usual.packets, ip_len: rx.packet.ip_len })
     }
 
-    /// for packet `psn` of a run.
+    /// for packets `first`, `first + 1` … of a run, `count` of them at most. How many were taken, and what
+    /// became of the last one, or of the one that was not taken.
     #[inline]
-    pub(crate) fn take_follower<S: RxSink>(
+    pub(crate) fn take_followers<S: RunSink>(
         &mut self,
         now: Instant,
         run: &Run,
-        psn: Psn,
+        (first, count): (Psn, u32),
         shared: &mut Shared,
         sink: &mut S,
-    ) -> Option<Counted> {
-        let expected = self.recv.counting_slot(run.name)?.expected();
-        let is_middle = psn.get() > 0 && psn.get() + 1 < run.packets;
-        if !(self.state.is_live() && is_middle && expected == run.packets) {
-            return None;
+    ) -> (u32, Followed) {
+        let Some(slot) = self.recv.counting_slot(run.name) else { return (0, Followed::Not) };
+        let is_same = self.state.is_live() && slot.expected() == run.packets;
+        // Those of the middle: neither the first nor the last.
+        let count = count.min((run.packets - 1).saturating_sub(first.get()));
+        if !is_same || count == 0 || first.get() == 0 {
+            return (0, Followed::Not);
         }
+        if slot.counter() + count >= run.packets {
+            return self.take_one_by_one(now, run, (first, count), shared, sink);
+        }
+        // None of them completes the message.
+        let mut to = self.place_of(run, first);
+        for _ in 0..count {
+            sink.place(0, to);
+            sink.go_on();
+            to.offset += u64::from(self.config.mtu);
+        }
+        self.count_unmarked(count, u32::from(run.ip_len), false, Stream::Requests, shared);
+        shared.count_placed(self.id, count);
+        self.recv.slot_mut(run.name.msn).count_more(first.get(), count);
+        (count, Followed::On)
+    }
+
+    /// The same where one of them may complete the message, or tear it.
+    #[cold]
+    fn take_one_by_one<S: RunSink>(
+        &mut self,
+        now: Instant,
+        run: &Run,
+        (first, count): (Psn, u32),
+        shared: &mut Shared,
+        sink: &mut S,
+    ) -> (u32, Followed) {
+        for taken in 0..count {
+            let psn = Psn::from_low_bits(first.get() + taken);
+            self.count_unmarked(1, u32::from(run.ip_len), false, Stream::Requests, shared);
+            let name = PacketName { psn, ..run.name };
+            if self.place_and_count(now, name, self.place_of(run, psn), shared, sink) != Counted::More {
+                return (taken + 1, Followed::Over);
+            }
+            sink.go_on();
+        }
+        (count, Followed::On)
+    }
+
+    /// Where a packet of a run goes.
+    #[inline]
+    fn place_of(&self, run: &Run, psn: Psn) -> Segment {
         let before = u64::from(psn.get()) * u64::from(self.config.mtu);
-        let to = Segment { offset: run.start.offset + before, ..run.start };
-        self.count_unmarked(run.ip_len, false, Stream::Requests, shared);
-        Some(self.place_and_count(now, PacketName { psn, ..run.name }, to, shared, sink))
+        Segment { offset: run.start.offset + before, ..run.start }
     }
 }

@@ -90,9 +90,9 @@ impl Shared {
     }
 
     #[inline]
-    pub(super) fn count_placed(&mut self, qp: QpId) {
-        self.counters.placed += 1;
-        self.by_qp[qp.index()].placed += 1;
+    pub(super) fn count_placed(&mut self, qp: QpId, packets: u32) {
+        self.counters.placed += u64::from(packets);
+        self.by_qp[qp.index()].placed += u64::from(packets);
     }
 
     #[inline]

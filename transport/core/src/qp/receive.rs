@@ -150,15 +150,22 @@ impl Qp {
         shared: &mut Shared,
     ) {
         self.note_mark(rx, shared);
-        self.count_unmarked(rx.packet.ip_len, ack_req, stream, shared);
+        self.count_unmarked(1, u32::from(rx.packet.ip_len), ack_req, stream, shared);
     }
 
-    /// The same for a packet without a mark.
+    /// The same for packets of `ip_len` bytes each without a mark.
     #[inline]
-    pub(super) fn count_unmarked(&mut self, ip_len: u16, ack_req: bool, stream: Stream, shared: &mut Shared) {
-        self.received = self.received.wrapping_add(u32::from(ip_len));
-        shared.counters.data_received += 1;
-        shared.by_qp[self.id.index()].data_received += 1;
+    pub(super) fn count_unmarked(
+        &mut self,
+        packets: u32,
+        ip_len: u32,
+        ack_req: bool,
+        stream: Stream,
+        shared: &mut Shared,
+    ) {
+        self.received = self.received.wrapping_add(packets.wrapping_mul(ip_len));
+        shared.counters.data_received += u64::from(packets);
+        shared.by_qp[self.id.index()].data_received += u64::from(packets);
         let unacknowledged = self.received.wrapping_sub(self.acknowledged);
         let many = self.config.ack_bytes > 0 && unacknowledged >= self.config.ack_bytes;
         self.pending.ack[stream as usize] |= ack_req || many;
@@ -324,7 +331,7 @@ impl Qp {
     /// R-5; and the receive learns what arrived.
     #[inline]
     fn place<S: RxSink>(&mut self, packet: &Incoming, target: &Target, shared: &mut Shared, sink: &mut S) {
-        shared.count_placed(self.id);
+        shared.count_placed(self.id, 1);
         match *target {
             Target::Memory(to) if to.len > 0 => sink.place(0, to),
             Target::Memory(_) => {}

@@ -85,7 +85,7 @@ impl Qp {
         shared: &mut Shared,
         sink: &mut S,
     ) -> Counted {
-        shared.count_placed(self.id);
+        shared.count_placed(self.id, 1);
         sink.place(0, to);
         let slot = self.recv.slot_mut(name.msn);
         let counted = slot.count(name.psn.get());
