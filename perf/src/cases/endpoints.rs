@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use dcp_core::{
-    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Followed, Instant, MrAttr, MrKeys, Peer,
-    Prefetch, QpConfig, QpId, RegionId, Remote, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status,
+    Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Peer, Prefetch,
+    QpConfig, QpId, RegionId, Remote, RunSink, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status,
     TxFrame, TxSink,
 };
 use dcp_wire::{Data, DataOp, Ipv4Addr, Kind, Msn, PKey, Packet, Part, Psn, Ssn};
@@ -37,6 +37,10 @@ impl TxSink for Frames {
 }
 
 struct Nowhere;
+
+impl RunSink for Nowhere {
+    fn go_on(&mut self) {}
+}
 
 impl RxSink for Nowhere {
     fn place(&mut self, offset: u32, to: Segment) {
@@ -94,17 +98,32 @@ impl Host {
     /// Takes in a burst; where it `follows` what follows what, as a driver does.
     fn handle(&mut self, now: Instant, frames: &Frames, follows: bool) {
         let mut run = None;
-        for packet in &frames.0 {
-            if let (Some(run), Some(psn)) = (&run, number(packet))
-                && black_box(self.endpoint.handle_follower(now, run, psn, &mut Nowhere)) == Followed::On
-            {
-                continue;
+        let mut rest = &frames.0[..];
+        while let Some((packet, others)) = rest.split_first() {
+            if let (Some(run), Some((first, count))) = (&run, stretch(rest)) {
+                let (taken, _) =
+                    black_box(self.endpoint.handle_followers(now, run, first, count, &mut Nowhere));
+                rest = &rest[taken as usize..];
+                if taken > 0 {
+                    continue;
+                }
             }
             let rx = RxPacket { packet, arrived: now };
             let _ = black_box(self.endpoint.handle_packet(now, &rx, &mut Nowhere));
             run = if follows { self.endpoint.run_after(&rx) } else { None };
+            rest = others;
         }
     }
+}
+
+/// What stands for a driver's comparison of headers: the number of the first of these packets, and how many are numbered
+/// from there on.
+fn stretch(packets: &[Packet]) -> Option<(Psn, u32)> {
+    let first = number(packets.first()?)?;
+    let is_next =
+        |(packet, steps): &(&Packet, u32)| number(packet).is_some_and(|psn| psn.get() == first.get() + steps);
+    let count = packets.iter().zip(0..).take_while(is_next).count();
+    Some((first, u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
 /// What stands for a driver's comparison of headers: the number of a packet that is no message's last.

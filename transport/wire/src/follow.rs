@@ -156,6 +156,10 @@ mod tests {
         for psn in [1, 2, 699, 700, 701, 2046, 0xFF_FFFF] {
             let bytes = frame(Part::Middle, psn);
             assert_eq!(follower.psn_of(&bytes, bytes.len()).map(Psn::get), Some(psn));
+            for other in [1, 2, 700, psn - 1, psn + 1] {
+                let is_packet = follower.is_packet(Psn::from_low_bits(other), &bytes, bytes.len());
+                assert_eq!(is_packet, other == psn, "{psn} for {other}");
+            }
         }
     }
 

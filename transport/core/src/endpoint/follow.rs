@@ -34,7 +34,6 @@ impl Endpoint {
             Followed::On => self.list_control(run.number),
             Followed::Over => {
                 self.list_control(run.number);
-                // Not asked for where nothing is complete: then there is nothing to answer.
                 self.send_answers(now, run.number);
             }
             Followed::Not => {}

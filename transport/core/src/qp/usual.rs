@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::{
         Access, AtomicOp, Endpoint, EndpointConfig, Followed, Mixer, MrAttr, Peer, Prefetch, QpConfig, QpId,
-        RegionId, TxFrame, TxSink,
+        RegionId, RunSink, TxFrame, TxSink,
     };
 
     const MTU: u32 = 256;
@@ -132,6 +132,10 @@ mod tests {
         }
 
         fn store(&mut self, _: Segment, _: u64) {}
+    }
+
+    impl RunSink for Placed {
+        fn go_on(&mut self) {}
     }
 
     /// Takes every frame; knows the eMSN of the newest ACK.
@@ -178,7 +182,7 @@ mod tests {
     fn packet(endpoint: &Endpoint, rkey: RegionKey, emsn: Msn, mut draw: impl FnMut(u64) -> u64) -> Packet {
         let msn = emsn.plus(draw(10) as u32).plus(dcp_wire::SPACE_24 - 1);
         let dma_len =
-            [1, MTU, MTU + 1, 2 * MTU, 3 * MTU - 1, 5 * MTU][msn.get() as usize % 6] + draw(80) as u32 / 79;
+            [1, MTU, MTU + 1, 2 * MTU, 3 * MTU - 1, 8 * MTU][msn.get() as usize % 6] + draw(80) as u32 / 79;
         let packets = dma_len.div_ceil(MTU);
         let psn = draw(u64::from(packets)) as u32 + draw(60) as u32 / 59;
         let imm = (draw(12) == 0).then_some(WriteImm { ssn: Ssn::ZERO, imm: ImmData(1) });
@@ -281,7 +285,7 @@ mod tests {
     /// Twin: each packet by itself, from the same state on.
     #[test]
     fn packets_that_follow_do_what_they_do_by_themselves() {
-        let mut ends = [0; 3];
+        let (mut ends, mut together) = ([0; 3], 0);
         for seed in 0..300u64 {
             let (mut endpoint, rkey) = receiver();
             let (mut draw, mut answers) = (dice(seed << 32 | 1 << 60), Answers(Msn::ZERO));
@@ -292,27 +296,32 @@ mod tests {
                 let _ = endpoint.handle_packet(now, &rx, &mut Placed::default());
                 let run = endpoint.run_after(&rx);
                 while let Some(run) = &run {
-                    let psn = draw(6) as u32;
-                    let next = renumbered(&packet, psn);
+                    let (first, count) = (draw(8) as u32, 1 + draw(4) as u32);
+                    let context = format!("seed {seed} round {round}: {count} from {first} of {packet:?}");
                     let mut twin = endpoint.clone();
                     let (mut here, mut there) = (Placed::default(), Placed::default());
-                    let followed = endpoint.handle_follower(now, run, Psn::from_low_bits(psn), &mut here);
+                    let (taken, followed) =
+                        endpoint.handle_followers(now, run, Psn::from_low_bits(first), count, &mut here);
                     ends[followed as usize] += 1;
+                    together += u32::from(taken > 1);
+                    for psn in first..first + taken {
+                        let next = renumbered(&packet, psn);
+                        let rx = RxPacket { packet: &next, arrived: now };
+                        let verdict = twin.handle_packet(now, &rx, &mut there);
+                        assert_eq!(verdict, crate::RxVerdict::Done, "{context}");
+                    }
+                    assert_eq!(here, there, "{context}");
+                    assert_alike(&endpoint, &twin, now, &context);
                     if followed == Followed::Not {
-                        assert_eq!(endpoint.state_hash(now), twin.state_hash(now), "seed {seed}: {next:?}");
                         break;
                     }
-                    let rx = RxPacket { packet: &next, arrived: now };
-                    let verdict = twin.handle_packet(now, &rx, &mut there);
-                    let context = format!("seed {seed} round {round}: {next:?}");
-                    assert_eq!((verdict, &here), (crate::RxVerdict::Done, &there), "{context}");
-                    assert_alike(&endpoint, &twin, now, &context);
                 }
                 if draw(4) == 0 {
                     endpoint.poll_transmit(now, &mut answers);
                 }
             }
         }
+        assert!(together > 500, "{together} times several together");
         assert!(ends.iter().all(|&count| count > 100), "on, over, not: {ends:?}");
     }
 }
