@@ -100,7 +100,9 @@ impl Host {
         let mut run = None;
         let mut rest = &frames.0[..];
         while let Some((packet, others)) = rest.split_first() {
-            if let (Some(run), Some((first, count))) = (&run, stretch(rest)) {
+            if let Some(run) = &run
+                && let Some((first, count)) = stretch(rest)
+            {
                 let (taken, _) =
                     black_box(self.endpoint.handle_followers(now, run, first, count, &mut Nowhere));
                 rest = &rest[taken as usize..];
