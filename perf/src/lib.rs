@@ -1,6 +1,7 @@
 //! Benchmarks of DCP: the pieces that are measured, and what DCP is compared with.
 #![forbid(unsafe_code)]
 
+mod calm;
 pub mod cases;
 mod child;
 pub mod compare;

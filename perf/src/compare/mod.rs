@@ -1,7 +1,8 @@
 //! DCP beside what limits it and what it competes with, all in one run on one machine.
 //!
 //! Contenders take turns, round by round, so that a machine that is slow for a while is slow for all of them; ratios are
-//! made inside a round, and the medians over the rounds are told. Every rate is per core in use.
+//! made inside a round, and the medians over the rounds are told. A turn in which the core was not one's own is repeated.
+//! Every rate is per core in use.
 
 mod bare;
 mod dcp;
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dpdk_ffi::available_cores;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::calm::Calm;
 use crate::output::Failure;
 pub use options::{Name, Options};
 pub use report::{Report, Row};
@@ -65,7 +67,9 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<Report, Failur
     let (mut contenders, skipped) = contenders(options)?;
     let mut report = Report::new(options, skipped);
     let rounds = u64::from(options.rounds());
-    let bar = progress_bar(rounds * (options.points().len() * contenders.len()) as u64);
+    let turns = rounds * (options.points().len() * contenders.len()) as u64;
+    let bar = progress_bar(turns);
+    let mut calm = Calm::new(options.patience(turns));
     for point in options.points() {
         for _ in 0..rounds {
             for slot in &mut contenders {
@@ -74,12 +78,13 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<Report, Failur
                     return Err(Failure::Interrupted);
                 }
                 bar.set_message(slot.as_ref().map_or("skipped", |it| it.name().word()));
-                turn(slot, point, options, &mut report)?;
+                turn(slot, point, options, &mut calm, &mut report)?;
                 bar.inc(1);
             }
         }
     }
     bar.finish_and_clear();
+    report.set_calm(&calm);
     Ok(report)
 }
 
@@ -88,6 +93,7 @@ fn turn(
     slot: &mut Option<Box<dyn Contender>>,
     point: Point,
     options: &Options,
+    calm: &mut Calm,
     report: &mut Report,
 ) -> Result<(), Failure> {
     let Some(contender) = slot else { return Ok(()) };
@@ -95,7 +101,7 @@ fn turn(
     if name.ignores_mtu() && point.mtu != options.points()[0].mtu {
         return Ok(());
     }
-    match contender.measure(point, options.seconds()) {
+    match calm.turn(|| contender.measure(point, options.seconds())) {
         Ok(Some(sample)) => report.add(name, point, sample),
         Ok(None) => {}
         Err(sentence) if name.is_ours() => return Err(Failure::Broken(sentence)),

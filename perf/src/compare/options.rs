@@ -130,6 +130,11 @@ impl Options {
         self.seconds.unwrap_or(if self.quick { 0.1 } else { 1.0 })
     }
 
+    /// Turns of `turns` that may be repeated because someone else slowed the core.
+    pub fn patience(&self, turns: u64) -> u32 {
+        if self.quick { 0 } else { u32::try_from(turns).unwrap_or(u32::MAX) }
+    }
+
     /// Whether a contender takes part.
     pub fn wants(&self, name: Name) -> bool {
         self.only.is_empty() || self.only.contains(&name)

@@ -7,6 +7,7 @@ use dcp_bench::tools::plot::{Chart, Series, svg_column};
 use serde::Serialize;
 
 use super::{Name, Options, Point, Sample};
+use crate::calm::Calm;
 use crate::measure::{median, median_ratio};
 
 /// Everything that was measured.
@@ -16,6 +17,9 @@ pub struct Report {
     seconds: f64,
     samples: BTreeMap<(Name, u32, u64), Vec<Sample>>,
     skipped: Vec<(Name, String)>,
+    /// What there is to know of the core.
+    core: Option<String>,
+    disturbed: u32,
 }
 
 /// One contender at one point.
@@ -49,6 +53,8 @@ struct Json<'a> {
     version: &'a str,
     rounds: u32,
     seconds: f64,
+    /// Turns that were measured while the core was not one's own.
+    disturbed_turns: u32,
     rows: Vec<Row>,
     skipped: Vec<Skipped<'a>>,
 }
@@ -62,7 +68,7 @@ struct Skipped<'a> {
 impl Report {
     pub(super) fn new(options: &Options, skipped: Vec<(Name, String)>) -> Self {
         let (points, rounds, seconds) = (options.points(), options.rounds(), options.seconds());
-        Self { points, rounds, seconds, samples: BTreeMap::new(), skipped }
+        Self { points, rounds, seconds, samples: BTreeMap::new(), skipped, core: None, disturbed: 0 }
     }
 
     pub(super) fn add(&mut self, name: Name, point: Point, sample: Sample) {
@@ -71,6 +77,10 @@ impl Report {
 
     pub(super) fn skip(&mut self, name: Name, sentence: String) {
         self.skipped.push((name, sentence));
+    }
+
+    pub(super) fn set_calm(&mut self, calm: &Calm) {
+        (self.core, self.disturbed) = (calm.sentence(), calm.disturbed);
     }
 
     /// Rates per core of each round.
@@ -113,6 +123,7 @@ impl Report {
             version: env!("CARGO_PKG_VERSION"),
             rounds: self.rounds,
             seconds: self.seconds,
+            disturbed_turns: self.disturbed,
             rows: self.rows(),
             skipped: skipped.map(|(name, reason)| Skipped { contender: name.word(), reason }).collect(),
         };
@@ -145,6 +156,9 @@ impl Report {
             self.table(&mut text, &format!("MTU {mtu}, M messages/s"), mtu, |row| {
                 Some(format!("{:.4}", row.mmps_per_core))
             });
+        }
+        if let Some(core) = &self.core {
+            let _ = writeln!(text, "{core}");
         }
         for (name, reason) in &self.skipped {
             let _ = writeln!(text, "{} was skipped: {reason}", name.word());
