@@ -11,7 +11,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use dcp_perf::cases::Case;
 use dcp_perf::cases::frames::mac;
-use dcp_perf::cases::switch::{BURST, Forward, HeadFrame, PORTS, TO, burst, config};
+use dcp_perf::cases::switch::{BURST, Forward, HeadFrame, PORTS, TO, burst, burst_of_two_kinds, config};
 use dcp_pipeline::{
     FaultConfig, Frame, GroupConfig, GroupId, LinkConfig, LinkRate, LoadBalance, PipelineConfig, PortId,
     Probability, RedConfig,
@@ -50,6 +50,7 @@ fn pipeline(c: &mut Criterion) {
     group.throughput(Throughput::Elements(BURST as u64));
     let data = burst();
     case(&mut group, "forward/known", config(), &data);
+    case(&mut group, "forward/two_kinds", config(), &burst_of_two_kinds());
     let learning = PipelineConfig { static_macs: vec![(mac(TO.0), TO)], ..config() };
     case(&mut group, "forward/learning", learning, &data);
     let mut others = data.clone();

@@ -1,6 +1,6 @@
 //! An mbuf as a frame of the pipeline.
 
-use dcp_pipeline::{Classified, EditRefused, Frame, FrameSink, corruption};
+use dcp_pipeline::{Classified, Classifier, EditRefused, Frame, FrameSink, corruption};
 use dcp_wire::{HO_LEN, PARSE_LEN, VLAN_LEN};
 use dpdk_ffi::{Mbuf, MbufBatch};
 
@@ -12,6 +12,13 @@ pub struct MbufFrame(pub Mbuf);
 const EDITED_LEN: usize = HO_LEN + VLAN_LEN;
 
 impl MbufFrame {
+    /// For headers that others may write to, or that lie in pieces.
+    fn classify_copied<'a>(&self, classifier: &'a mut Classifier) -> Option<&'a Classified> {
+        let mut head = [0; PARSE_LEN];
+        let len = self.0.header_into(&mut head);
+        classifier.classify(&head[..len])
+    }
+
     /// Applies `edit` to bytes that nobody else holds: the frame's own, or a copy of its first `keep` bytes.
     fn edit<T>(
         &mut self,
@@ -32,13 +39,15 @@ impl MbufFrame {
 
 impl Frame for MbufFrame {
     #[inline]
-    fn classify(&self, service_ports: &[u16]) -> Option<Classified> {
-        if self.0.head().len() >= EDITED_LEN {
-            return dcp_wire::classify(self.0.head(), service_ports);
-        }
+    fn classify<'a>(&self, classifier: &'a mut Classifier) -> Option<&'a Classified> {
+        let head = self.0.head();
+        if head.len() >= EDITED_LEN { classifier.classify(head) } else { self.classify_copied(classifier) }
+    }
+
+    fn flow_hash(&self) -> u32 {
         let mut head = [0; PARSE_LEN];
         let len = self.0.header_into(&mut head);
-        dcp_wire::classify(&head[..len], service_ports)
+        dcp_wire::flow_hash(&head[..len])
     }
 
     #[inline]

@@ -210,7 +210,7 @@ impl Switch {
                 moved += self.forward(now, index);
             }
         }
-        moved + self.transmit(now)
+        moved + transmit(&mut self.pipeline, &mut self.ports, now)
     }
 
     /// The queues of every port in order, for what devices need done between rounds.
@@ -239,7 +239,7 @@ impl Switch {
         loop {
             let now = self.clock.now_ns();
             self.pipeline.handle_timeout(now);
-            stopped.sent += self.transmit(now) as u64;
+            stopped.sent += transmit(&mut self.pipeline, &mut self.ports, now) as u64;
             let waits = self.ports.iter().any(|port| !port.tx.is_empty());
             if now >= end || (!waits && self.pipeline.next_timeout().is_none()) {
                 break;
@@ -254,37 +254,40 @@ impl Switch {
     }
 
     /// Runs one received burst through the pipeline.
+    // Not a part of `poll_at`, with which it would share its registers.
+    #[inline(never)]
     fn forward(&mut self, now: u64, ingress: usize) -> usize {
-        let mut batch = std::mem::take(&mut self.rx);
+        let Self { pipeline, ports, rx, .. } = self;
         let mut sent = 0;
-        let mut left = batch.len();
-        let ingress = port_id(ingress);
-        for frame in batch.drain() {
-            self.pipeline.handle_frame(now, ingress, MbufFrame(frame));
-            left -= 1;
-            if left > 0 && left.is_multiple_of(CHUNK) {
-                sent += self.transmit(now);
+        let mut left = rx.len();
+        let mut frames = rx.drain().map(MbufFrame);
+        while left > 0 {
+            // The first chunk is what is over.
+            let chunk = (left - 1) % CHUNK + 1;
+            pipeline.handle_frames(now, port_id(ingress), frames.by_ref().take(chunk));
+            left -= chunk;
+            if left > 0 {
+                sent += transmit(pipeline, ports, now);
             }
         }
-        self.rx = batch;
         sent
     }
+}
 
-    /// Sends from every port that has something to send.
-    fn transmit(&mut self, now: u64) -> usize {
-        let mut sent = 0;
-        for (index, port) in self.ports.iter_mut().enumerate() {
-            let id = port_id(index);
-            if port.tx.is_empty() && !self.pipeline.has_queued(id) {
-                continue;
-            }
-            self.pipeline.poll_transmit(now, id, &mut BatchSink(&mut port.tx));
-            let taken = port.queues.tx.burst(&mut port.tx);
-            port.counters.sent += taken as u64;
-            sent += taken;
+/// Sends from every port that has something to send.
+fn transmit(pipeline: &mut Pipeline<MbufFrame, Capture>, ports: &mut [Port], now: u64) -> usize {
+    let mut sent = 0;
+    for (index, port) in ports.iter_mut().enumerate() {
+        let id = port_id(index);
+        if port.tx.is_empty() && !pipeline.has_queued(id) {
+            continue;
         }
-        sent
+        pipeline.poll_transmit(now, id, &mut BatchSink(&mut port.tx));
+        let taken = port.queues.tx.burst(&mut port.tx);
+        port.counters.sent += taken as u64;
+        sent += taken;
     }
+    sent
 }
 
 fn port_id(index: usize) -> PortId {

@@ -1,8 +1,9 @@
 //! The switch's pipeline without a driver: receive, decide, queue, schedule, send.
 
-use dcp_pipeline::{Classified, EditRefused, Frame, Pipeline, PipelineConfig, PortId};
+use dcp_pipeline::{Classified, Classifier, EditRefused, Frame, Pipeline, PipelineConfig, PortId};
+use dcp_wire::Headers;
 
-use super::frames::{mac, write};
+use super::frames::{ack, mac, write};
 use super::{Case, Entry};
 
 /// Frames of a burst.
@@ -24,8 +25,12 @@ pub struct HeadFrame {
 }
 
 impl Frame for HeadFrame {
-    fn classify(&self, service_ports: &[u16]) -> Option<Classified> {
-        dcp_wire::classify(&self.head[..], service_ports)
+    fn classify<'a>(&self, classifier: &'a mut Classifier) -> Option<&'a Classified> {
+        classifier.classify(&self.head[..])
+    }
+
+    fn flow_hash(&self) -> u32 {
+        dcp_wire::flow_hash(&self.head[..])
     }
 
     fn len(&self) -> u32 {
@@ -49,13 +54,19 @@ impl Frame for HeadFrame {
 
 /// WRITEs of many flows to one port.
 pub fn burst() -> Vec<HeadFrame> {
-    let frame = |flow| {
-        let headers = write(flow, mac(TO.0));
-        let mut head = Box::new([0; 128]);
-        let header_len = dcp_wire::emit(&headers, PAYLOAD, &mut head[..]);
-        HeadFrame { head, len: u32::try_from(header_len + PAYLOAD).unwrap_or(u32::MAX) }
-    };
-    (0u16..).take(BURST).map(frame).collect()
+    (0u16..).take(BURST).map(|flow| frame(&write(flow, mac(TO.0)), PAYLOAD)).collect()
+}
+
+/// WRITEs to one port and acknowledgements to another in turns: no frame looks like the one before.
+pub fn burst_of_two_kinds() -> Vec<HeadFrame> {
+    let frames = [frame(&write(0, mac(TO.0)), PAYLOAD), frame(&ack(mac(TO.0 + 1)), 0)];
+    frames.into_iter().cycle().take(BURST).collect()
+}
+
+fn frame(headers: &Headers, payload_len: usize) -> HeadFrame {
+    let mut head = Box::new([0; 128]);
+    let header_len = dcp_wire::emit(headers, payload_len, &mut head[..]);
+    HeadFrame { head, len: u32::try_from(header_len + payload_len).unwrap_or(u32::MAX) }
 }
 
 /// A switch that knows where its hosts are.
@@ -70,6 +81,7 @@ pub(super) fn entries() -> Vec<Entry> {
     let entry = |name, make| Entry { name, elements: BURST as u64, make };
     vec![
         entry("pipeline/forward/32", || Box::new(Forward::new(config(), burst()))),
+        entry("pipeline/two_kinds/32", || Box::new(Forward::new(config(), burst_of_two_kinds()))),
         entry("pipeline/trim/31_of_32", || {
             Box::new(Forward::new(PipelineConfig { trim_threshold_bytes: 0, ..config() }, burst()))
         }),
@@ -106,9 +118,7 @@ impl Case for Forward {
     }
 
     fn run(&mut self) {
-        for frame in self.arriving.drain(..) {
-            self.switch.handle_frame(self.now, PortId(0), frame);
-        }
+        self.switch.handle_frames(self.now, PortId(0), self.arriving.drain(..));
         self.switch.handle_timeout(self.now);
         for port in (1..PORTS).map(PortId) {
             if self.switch.has_queued(port) {

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use dcp_pipeline::{Classified, EditRefused, Frame, Pipeline, PipelineConfig, PortId};
+use dcp_pipeline::{Classified, Classifier, EditRefused, Frame, Pipeline, PipelineConfig, PortId};
 use dcp_wire::MacAddr;
 
 /// A handle to bytes elsewhere, like an mbuf.
@@ -17,8 +17,11 @@ struct Cheap {
 
 impl Frame for Cheap {
     #[inline]
-    fn classify(&self, service_ports: &[u16]) -> Option<Classified> {
-        dcp_wire::classify(self.head, service_ports)
+    fn classify<'a>(&self, classifier: &'a mut Classifier) -> Option<&'a Classified> {
+        classifier.classify(self.head)
+    }
+    fn flow_hash(&self) -> u32 {
+        dcp_wire::flow_hash(self.head)
     }
     #[inline]
     fn len(&self) -> u32 {
@@ -54,9 +57,8 @@ fn mac(number: u8) -> MacAddr {
 fn hop(switch: &mut Pipeline<Cheap>, frame: Cheap, frames: usize) {
     let mut out = Vec::with_capacity(BURST);
     for burst in 0..frames / BURST {
-        for _ in 0..BURST {
-            switch.handle_frame(burst as u64, PortId(0), black_box(frame));
-        }
+        let frames = core::iter::repeat_with(|| black_box(frame)).take(BURST);
+        switch.handle_frames(burst as u64, PortId(0), frames);
         switch.poll_transmit(burst as u64, PortId(1), &mut out);
         assert_eq!(black_box(&out).len(), BURST);
         out.clear();

@@ -1,7 +1,7 @@
 //! A frame of contiguous bytes, for tests and simulators.
 
 use bytes::{Bytes, BytesMut};
-use dcp_wire::{Classified, HO_LEN, VLAN_LEN};
+use dcp_wire::{Classified, Classifier, HO_LEN, VLAN_LEN};
 
 use crate::frame::{EditRefused, Frame, corruption};
 
@@ -35,8 +35,12 @@ impl ByteFrame {
 }
 
 impl Frame for ByteFrame {
-    fn classify(&self, service_ports: &[u16]) -> Option<Classified> {
-        dcp_wire::classify(&self.0, service_ports)
+    fn classify<'a>(&self, classifier: &'a mut Classifier) -> Option<&'a Classified> {
+        classifier.classify(&self.0)
+    }
+
+    fn flow_hash(&self) -> u32 {
+        dcp_wire::flow_hash(&self.0)
     }
 
     fn len(&self) -> u32 {

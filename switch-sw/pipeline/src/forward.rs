@@ -1,6 +1,6 @@
 //! Which egress port a frame goes to: routes, groups, flooding (S-1, S-5).
 
-use dcp_wire::Classified;
+use dcp_wire::{Classified, Classifier};
 
 use crate::config::PipelineConfig;
 use crate::config_error::ConfigError;
@@ -9,7 +9,7 @@ use crate::egress::{Egress, Handling};
 use crate::fault_point::Passing;
 use crate::frame::Frame;
 use crate::group::Group;
-use crate::ingress::Ingress;
+use crate::ingress::{NEVER_AGAIN, Origin, Way};
 use crate::mac_table::{MacTable, TICKS_TO_LIVE};
 use crate::port::PortId;
 use crate::random::Random;
@@ -91,27 +91,40 @@ impl Forwarding {
         self.table.pass(u32::try_from(ticks).unwrap_or(u32::MAX));
     }
 
-    /// Sends a frame on its way.
+    /// Sends a frame on its way, which was shown to the classifier last.
     #[inline(always)]
     pub(crate) fn route<F: Frame>(
         &mut self,
         now_ns: u64,
-        ingress: &mut Ingress<F>,
+        origin: &mut Origin,
+        egress: &mut [Egress<F>],
+        frame: F,
+        classifier: &Classifier,
+        handling: Handling,
+    ) {
+        let (seen, address_changes) = (classifier.last(), classifier.address_changes());
+        if !origin.is_settled(&self.table, address_changes) {
+            origin.settle(&mut self.table, self.learn_macs, seen, address_changes);
+        }
+        self.send_on(now_ns, origin, egress, frame, seen, handling);
+    }
+
+    /// Sends a frame the way that was looked up last.
+    #[inline(always)]
+    fn send_on<F: Frame>(
+        &mut self,
+        now_ns: u64,
+        origin: &mut Origin,
         egress: &mut [Egress<F>],
         frame: F,
         seen: &Classified,
         handling: Handling,
     ) {
-        if self.learn_macs {
-            ingress.learn(&mut self.table, &seen.src_mac);
+        match origin.way() {
+            Way::To(route) => self.send(now_ns, route, origin, egress, frame, seen, handling),
+            Way::Back => origin.counters.drops.count(DropReason::SamePort, 1),
+            Way::Unknown => self.route_unknown(now_ns, origin, egress, frame, seen, handling),
         }
-        let Some(route) = ingress.look_up(&self.table, &seen.dst_mac) else {
-            return self.route_unknown(now_ns, ingress, egress, frame, seen, handling);
-        };
-        if ingress.is_behind(route) {
-            return ingress.counters.drops.count(DropReason::SamePort, 1);
-        }
-        self.send(now_ns, route, ingress, egress, frame, seen, handling);
     }
 
     #[inline(always)]
@@ -120,7 +133,7 @@ impl Forwarding {
         &mut self,
         now_ns: u64,
         route: Route,
-        ingress: &mut Ingress<F>,
+        origin: &mut Origin,
         egress: &mut [Egress<F>],
         frame: F,
         seen: &Classified,
@@ -130,10 +143,10 @@ impl Forwarding {
             Ok(port) => port,
             Err(group) => {
                 let lengths = |port: PortId| egress[port.index()].data_bytes();
-                self.groups[group].choose(seen.flow_hash, lengths).index()
+                self.groups[group].choose(|| frame.flow_hash(), lengths).index()
             }
         };
-        ingress.counters.routed += 1;
+        origin.counters.routed += 1;
         egress[index].offer(now_ns, frame, seen, handling);
     }
 
@@ -143,16 +156,16 @@ impl Forwarding {
     fn route_unknown<F: Frame>(
         &mut self,
         now_ns: u64,
-        ingress: &mut Ingress<F>,
+        origin: &mut Origin,
         egress: &mut [Egress<F>],
         frame: F,
         seen: &Classified,
         handling: Handling,
     ) {
         let is_unicast = seen.dst_mac.0[0] & 1 == 0;
-        match self.default_route.filter(|&route| is_unicast && !ingress.is_behind(route)) {
-            Some(route) => self.send(now_ns, route, ingress, egress, frame, seen, handling),
-            None => self.flood(now_ns, ingress, egress, frame, seen),
+        match self.default_route.filter(|&route| is_unicast && !origin.is_behind(route)) {
+            Some(route) => self.send(now_ns, route, origin, egress, frame, seen, handling),
+            None => self.flood(now_ns, origin, egress, frame, seen),
         }
     }
 
@@ -162,12 +175,13 @@ impl Forwarding {
     pub(crate) fn route_passing<F: Frame>(
         &mut self,
         now_ns: u64,
-        ingress: &mut Ingress<F>,
+        origin: &mut Origin,
         egress: &mut [Egress<F>],
         frame: Passing<F>,
     ) {
         let Passing { frame, seen, handling } = frame;
-        self.route(now_ns, ingress, egress, frame, &seen, handling);
+        origin.settle(&mut self.table, self.learn_macs, &seen, NEVER_AGAIN);
+        self.send_on(now_ns, origin, egress, frame, &seen, handling);
     }
 
     /// Sends a frame to every place but its own: its destination is unknown, or many.
@@ -175,21 +189,21 @@ impl Forwarding {
     fn flood<F: Frame>(
         &self,
         now_ns: u64,
-        ingress: &mut Ingress<F>,
+        origin: &mut Origin,
         egress: &mut [Egress<F>],
         frame: F,
         seen: &Classified,
     ) {
         let copies = self.places.len() - 1;
         if copies == 0 {
-            return ingress.counters.drops.count(DropReason::NoPort, 1);
+            return origin.counters.drops.count(DropReason::NoPort, 1);
         }
-        ingress.counters.routed += copies as u64;
-        ingress.counters.flood_copies += copies as u64 - 1;
-        let is_other = |place: &&Route| **place != ingress.home;
+        origin.counters.routed += copies as u64;
+        origin.counters.flood_copies += copies as u64 - 1;
+        let is_other = |place: &&Route| **place != origin.home;
         let port = |place: &Route| match place.split() {
             Ok(port) => port,
-            Err(group) => self.groups[group].by_hash(seen.flow_hash).index(),
+            Err(group) => self.groups[group].by_hash(frame.flow_hash()).index(),
         };
         // The last one gets the frame itself.
         let mut ports = self.places.iter().filter(is_other).map(port);

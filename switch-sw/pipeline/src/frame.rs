@@ -1,6 +1,6 @@
 //! What the pipeline asks of a frame, and of the place where frames go.
 
-use dcp_wire::{Classified, HO_LEN, VLAN_LEN};
+use dcp_wire::{Classified, Classifier, HO_LEN, VLAN_LEN};
 
 /// Shortest frame on the wire, without FCS.
 pub const FRAME_LEN_MIN: u32 = 60;
@@ -14,13 +14,16 @@ pub const fn wire_len(frame_len: u32) -> u32 {
     padded + WIRE_OVERHEAD
 }
 
-/// A frame in the pipeline's hands: an mbuf handle, bytes, or in a simulator just a length.
+/// A frame in the pipeline's hands: an mbuf handle, bytes, or headers and a length.
 ///
 /// The pipeline owns it, moves it, and drops it when it is lost: `Drop` gives the buffer back.
 #[expect(clippy::len_without_is_empty, reason = "a frame is never empty")]
 pub trait Frame: Sized {
-    /// Reads the headers, once per frame: [`dcp_wire::classify`] over its first bytes. `None` for a runt.
-    fn classify(&self, service_ports: &[u16]) -> Option<Classified>;
+    /// Shows the frame's first bytes to the classifier of the port that it came by, once. `None` for a runt.
+    fn classify<'a>(&self, classifier: &'a mut Classifier) -> Option<&'a Classified>;
+
+    /// [`dcp_wire::flow_hash`] over the first bytes: asked where a flow keeps to one of several ways.
+    fn flow_hash(&self) -> u32;
 
     /// Bytes from the Ethernet header on, without FCS.
     fn len(&self) -> u32;

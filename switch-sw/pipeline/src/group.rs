@@ -59,9 +59,13 @@ impl Group {
 
     /// The port for a frame of this flow; `queue_bytes` tells the length of a port's data queue.
     #[inline]
-    pub(crate) fn choose(&mut self, flow_hash: u32, queue_bytes: impl Fn(PortId) -> u64) -> PortId {
+    pub(crate) fn choose(
+        &mut self,
+        flow_hash: impl FnOnce() -> u32,
+        queue_bytes: impl Fn(PortId) -> u64,
+    ) -> PortId {
         match self.config.balance {
-            LoadBalance::Ecmp => self.by_hash(flow_hash),
+            LoadBalance::Ecmp => self.by_hash(flow_hash()),
             LoadBalance::SprayRoundRobin => self.next_in_turn(),
             LoadBalance::SprayRandom => {
                 let draw = self.random.next_u32();
@@ -152,7 +156,7 @@ mod tests {
         let mut counts = vec![0; group.members().len()];
         let mut hashes = Random::new(99, 1);
         for _ in 0..frames {
-            counts[group.choose(hashes.next_u32(), |_| 0).index()] += 1;
+            counts[group.choose(|| hashes.next_u32(), |_| 0).index()] += 1;
         }
         counts
     }
@@ -177,7 +181,7 @@ mod tests {
     #[test]
     fn round_robin_mixes_the_ports_evenly() {
         let mut group = group(&[2, 8], LoadBalance::SprayRoundRobin, 1);
-        let ports: Vec<u16> = (0..10).map(|_| group.choose(0, |_| 0).0).collect();
+        let ports: Vec<u16> = (0..10).map(|_| group.choose(|| 0, |_| 0).0).collect();
         assert_eq!(ports, [1, 1, 0, 1, 1, 1, 1, 0, 1, 1], "1:4 twice");
     }
 
@@ -189,7 +193,7 @@ mod tests {
         let mut group = group(&weights, LoadBalance::Adaptive, 8);
         for _ in 0..10_000 {
             let queues: Vec<u64> = weights.map(|_| u64::from(random.next_u32() % 40)).to_vec();
-            let chosen = group.choose(0, |port| queues[port.index()]).index();
+            let chosen = group.choose(|| 0, |port| queues[port.index()]).index();
             let load = |index: usize| queues[index] as f64 / f64::from(weights[index]);
             assert!((0..4).all(|other| load(chosen) <= load(other) + 1e-9), "{queues:?}: {chosen}");
         }
@@ -200,7 +204,7 @@ mod tests {
         for balance in [LoadBalance::SprayRandom, LoadBalance::Adaptive] {
             let run = |seed| {
                 let mut group = group(&[1, 1, 1], balance, seed);
-                [(); 64].map(|()| group.choose(0, |_| 7).0)
+                [(); 64].map(|()| group.choose(|| 0, |_| 7).0)
             };
             assert_eq!(run(1), run(1));
             assert_ne!(run(1), run(2));
@@ -225,7 +229,7 @@ mod tests {
         let mut config = GroupConfig::equal([PortId(4), PortId(5)], LoadBalance::SprayRoundRobin);
         config.avoid_down = true;
         let mut group = Group::new(config, Random::new(1, 1));
-        let ports = |group: &mut Group| [(); 4].map(|()| group.choose(0, |_| 0).0);
+        let ports = |group: &mut Group| [(); 4].map(|()| group.choose(|| 0, |_| 0).0);
         group.set_down(PortId(4), true);
         assert_eq!(ports(&mut group), [5; 4]);
         group.set_down(PortId(5), true);

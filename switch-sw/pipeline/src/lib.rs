@@ -36,6 +36,7 @@ mod pipeline;
 mod port;
 mod queue;
 mod random;
+mod receive;
 mod red;
 mod route;
 mod scheduler;
@@ -50,7 +51,7 @@ pub use config::{
 };
 pub use config_error::{ConfigError, Parameter, PerPort};
 pub use counters::{DropReason, Drops, EgressCounters, IngressCounters, PortCounters};
-pub use dcp_wire::Classified;
+pub use dcp_wire::{Classified, Classifier};
 pub use fault::{Every, FaultConfig, FaultCounters, HELD_FRAMES_MAX};
 pub use frame::{EditRefused, FRAME_LEN_MIN, Frame, FrameSink, WIRE_OVERHEAD, corruption, wire_len};
 pub use link::{IN_FLIGHT_FRAMES_MAX, LinkConfig, LinkRate, LinkTime};

@@ -68,6 +68,19 @@ impl<F> FrameQueue<F> {
         Some(entry)
     }
 
+    /// Takes entries from the front while there are some, `frames_max` at most; how many, and their bytes.
+    #[inline(always)]
+    pub(crate) fn pop_each(&mut self, frames_max: usize, mut take: impl FnMut(Entry<F>)) -> (usize, u64) {
+        let frames = frames_max.min(self.entries.len());
+        let mut bytes = 0;
+        for entry in self.entries.drain(..frames) {
+            bytes += u64::from(entry.len);
+            take(entry);
+        }
+        self.bytes -= bytes;
+        (frames, bytes)
+    }
+
     /// Drops every frame; how many there were.
     pub(crate) fn clear(&mut self) -> usize {
         let frames = self.entries.len();

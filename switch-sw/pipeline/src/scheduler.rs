@@ -34,8 +34,12 @@ impl Scheduler {
     /// A data frame was sent. An empty control queue (`alone`) gains no claim by it.
     #[inline]
     pub(crate) fn charge_data(&mut self, wire_len: u32, alone: bool) {
+        // Nothing to gain, and for most frames there is not.
+        if alone && self.lead >= 0 {
+            return;
+        }
         let lead = self.lead + i64::from(wire_len) * self.weight_milli;
-        self.lead = if alone { lead.min(self.lead.max(0)) } else { lead };
+        self.lead = if alone { lead.min(0) } else { lead };
     }
 }
 

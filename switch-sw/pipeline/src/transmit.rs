@@ -13,19 +13,32 @@ impl<F: Frame> Egress<F> {
         if self.link.is_some() {
             return self.transmit_on_link(now_ns, sink);
         }
+        if self.control.is_empty() {
+            return self.transmit_data(sink);
+        }
         let room = sink.room();
         let mut sent = 0;
-        // There is nothing to choose from.
-        while sent < room && self.control.is_empty() {
-            let Some(entry) = self.next_data(true) else { return sent };
+        while sent < room
+            && let Some(entry) = self.next()
+        {
             self.hand_over(entry, sink);
             sent += 1;
         }
-        while sent < room {
-            let Some(entry) = self.next() else { break };
-            self.hand_over(entry, sink);
-            sent += 1;
-        }
+        sent
+    }
+
+    /// There is nothing to choose from.
+    #[inline]
+    fn transmit_data(&mut self, sink: &mut impl FrameSink<F>) -> usize {
+        let mut trimmed = 0;
+        let (sent, bytes) = self.data.pop_each(sink.room(), |entry| {
+            self.scheduler.charge_data(wire_len(entry.len), true);
+            trimmed += u64::from(entry.trimmed);
+            sink.push(entry.frame);
+        });
+        self.counters.forwarded += sent as u64 - trimmed;
+        self.counters.trimmed_forwarded += trimmed;
+        self.counters.forwarded_bytes += bytes;
         sent
     }
 
@@ -85,13 +98,8 @@ impl<F: Frame> Egress<F> {
             self.scheduler.charge_control(wire_len(entry.len), !data_waits);
             return Some(entry);
         }
-        self.next_data(self.control.is_empty())
-    }
-
-    #[inline]
-    fn next_data(&mut self, alone: bool) -> Option<Entry<F>> {
         let entry = self.data.pop()?;
-        self.scheduler.charge_data(wire_len(entry.len), alone);
+        self.scheduler.charge_data(wire_len(entry.len), self.control.is_empty());
         Some(entry)
     }
 

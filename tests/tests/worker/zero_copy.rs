@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use dcp::dpdk::Mbuf;
-use dcp::wire::{SERVICE_PORT, Tag};
+use dcp::wire::{Classifier, SERVICE_PORT, Tag};
 use dcp_pipeline::Frame;
 use dcp_switch::MbufFrame;
 
@@ -12,7 +12,7 @@ use crate::relay::{Edit, Toward};
 use crate::rig::{Dpdk, Parts, Rig};
 
 fn is_data(frame: &MbufFrame) -> bool {
-    frame.classify(&[SERVICE_PORT]).is_some_and(|it| it.tag == Tag::Data)
+    frame.classify(&mut Classifier::new([SERVICE_PORT])).is_some_and(|it| it.tag == Tag::Data)
 }
 
 /// Trims every third data packet, and counts.

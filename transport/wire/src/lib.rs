@@ -4,15 +4,17 @@
 //! allows. Everything behind the edge works on that value and never on bytes.
 //!
 //! Endpoints use [`parse`] and [`emit`], and [`bounce`] on header-only packets; switches use [`classify`],
-//! [`trim`] and [`mark_ce`]. All of them work on byte slices, allocate nothing and never panic on what a frame holds.
+//! [`flow_hash`], [`trim`] and [`mark_ce`]. All of them work on byte slices, allocate nothing and never panic on what a frame holds.
 #![forbid(unsafe_code)]
 
 mod checksum;
+mod classifier;
 mod classify;
 mod datagram;
 mod emit;
 mod error;
 mod extension;
+mod flow_hash;
 mod follow;
 pub mod header;
 mod icrc;
@@ -30,9 +32,11 @@ mod template;
 mod tos;
 
 pub use checksum::{OnesSum, ip_checksum, udp_checksum_ok, update_checksum};
+pub use classifier::Classifier;
 pub use classify::{Classified, classify};
 pub use emit::emit;
 pub use error::ParseError;
+pub use flow_hash::flow_hash;
 pub use follow::Follower;
 pub use header::*;
 pub use icrc::{icrc, icrc_ok};

@@ -137,8 +137,11 @@ fn a_sink_gets_no_more_than_it_has_room_for() {
 struct Stubborn(ByteFrame);
 
 impl Frame for Stubborn {
-    fn classify(&self, service_ports: &[u16]) -> Option<Classified> {
-        self.0.classify(service_ports)
+    fn classify<'a>(&self, classifier: &'a mut Classifier) -> Option<&'a Classified> {
+        self.0.classify(classifier)
+    }
+    fn flow_hash(&self) -> u32 {
+        self.0.flow_hash()
     }
     fn len(&self) -> u32 {
         self.0.len()

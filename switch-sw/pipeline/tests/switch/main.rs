@@ -1,6 +1,7 @@
 //! Behaviour of the switch, without DPDK. Ids: D1 … are cases, S-0 … requirements of the protocol.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod alike;
 mod balance;
 mod faults;
 mod forwarding;

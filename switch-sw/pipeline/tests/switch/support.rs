@@ -95,6 +95,12 @@ pub(crate) struct Room<F> {
     pub(crate) left: usize,
 }
 
+impl<F> Room<F> {
+    pub(crate) fn of(frames: usize) -> Self {
+        Self { frames: Vec::new(), left: frames }
+    }
+}
+
 impl<F> FrameSink<F> for Room<F> {
     fn room(&self) -> usize {
         self.left
@@ -107,7 +113,7 @@ impl<F> FrameSink<F> for Room<F> {
 }
 
 pub(crate) fn sent_up_to(switch: &mut Switch, port: u16, room: usize) -> Vec<ByteFrame> {
-    let mut sink = Room { frames: Vec::new(), left: room };
+    let mut sink = Room::of(room);
     let moved = switch.poll_transmit(0, PortId(port), &mut sink);
     assert_eq!(moved, sink.frames.len());
     sink.frames
@@ -115,7 +121,7 @@ pub(crate) fn sent_up_to(switch: &mut Switch, port: u16, room: usize) -> Vec<Byt
 
 /// Tag of a frame, as its bytes say.
 pub(crate) fn tag(frame: &ByteFrame) -> Tag {
-    frame.classify(&[SERVICE_PORT]).unwrap().tag
+    classify(&frame.0, &[SERVICE_PORT]).unwrap().tag
 }
 
 /// S-4, for every port and for all together.

@@ -67,7 +67,7 @@ fn the_flow_hash_tells_flows_apart_and_keeps_one_together() {
         if let Kind::Data(data) = &mut headers.kind {
             data.name.msn = Msn::from_low_bits(msn);
         }
-        classify(&frame_of(&headers, 64), PORTS).unwrap().flow_hash
+        flow_hash(&frame_of(&headers, 64))
     };
     assert_eq!(hash(1, [10, 0, 0, 2], 1), hash(1, [10, 0, 0, 2], 2));
     // 4096 source ports over 4 and 16 paths: each gets its share ± 20 %.
