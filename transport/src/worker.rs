@@ -279,10 +279,7 @@ impl Worker {
             let Some(frame) = sift.take() else { break };
             let left = match self.others.of(&frame) {
                 Some(ring) => count_handed(&mut self.counters, ring.push(frame)),
-                None => {
-                    chain.end();
-                    self.handle_frame(now, arrived, frame, &mut chain, &streaming)
-                }
+                None => self.handle_frame(now, arrived, frame, &mut chain, &streaming),
             };
             if let Some(frame) = left {
                 sift.put_back(frame);

@@ -95,6 +95,37 @@ impl Qp {
         budget.sent.resent += u64::from(psn.min(sent_once).saturating_sub(first));
     }
 
+    /// Sends a packet again that came back.
+    pub(super) fn resend_plain<S: TxSink>(
+        &mut self,
+        msn: Msn,
+        psn: u32,
+        write: PlainWrite,
+        budget: &mut Budget,
+        sink: &mut S,
+    ) {
+        let offset = psn * self.config.mtu;
+        let payload_len = self.config.mtu.min(write.from.len - offset);
+        let ip_len = payload_len + self.overhead();
+        self.in_flight.sent(u64::from(ip_len));
+        let message = self.requests.window.message_mut(msn);
+        message.bytes_sent += u64::from(ip_len);
+        message.life = budget.now;
+        let last = psn + 1 == message.packets;
+        let name = PacketName { msn, psn: Psn::from_low_bits(psn), generation: message.generation };
+        budget.bytes = budget.bytes.saturating_sub(payload_len);
+        let _ = self.charge(budget.now, ip_len);
+        // T-13: it is a packet sent again.
+        let ack_req = true;
+        let solicited = write.solicited && last;
+        let packet =
+            WritePacket { name, ack_req, solicited, reth: write.reth(offset), first: psn == 0, last };
+        self.push_write(&packet, None, write.segment(offset, payload_len), sink);
+        budget.sent.packets += 1;
+        budget.sent.bytes += u64::from(payload_len);
+        budget.sent.resent += 1;
+    }
+
     /// How many packets of the middle of a message leave from `psn` on, before one at which the turn may end.
     #[inline]
     fn middles_ahead(&self, packets: u32, psn: u32, frames: usize, bytes: u32) -> u32 {

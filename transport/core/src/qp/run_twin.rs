@@ -1,6 +1,6 @@
 //! Twin of runs: the same turn, packet by packet.
 
-use dcp_wire::{Headers, Ipv4Addr, Kind, MacAddr, PKey, Qpn, Ssn};
+use dcp_wire::{DataOpcode, HeaderOnly, Headers, Ipv4Addr, Kind, MacAddr, PKey, Qpn, Ssn};
 
 use super::*;
 use crate::cc::DcqcnConfig;
@@ -94,7 +94,18 @@ fn longer_turn(qp: &mut Qp, now: Instant, shared: &mut Shared, sink: &mut Frames
     if let Some(controller) = &mut qp.controller {
         controller.begin_turn(now, bytes);
     }
-    qp.resend_returned(Stream::Requests, &mut budget, shared, sink);
+    for _ in 0..shared.config.round_retrans {
+        if !qp.has_room(&budget, sink) {
+            break;
+        }
+        let Some(PacketName { msn, psn, .. }) = qp.requests.pop_returned() else { break };
+        qp.send(
+            Next { stream: Stream::Requests, msn, psn: psn.get(), resend: true },
+            &mut budget,
+            shared,
+            sink,
+        );
+    }
     while qp.has_room(&budget, sink) {
         let Some(msn) = qp.unsent_request().or_else(|| qp.enter_next(&mut budget, shared)) else { break };
         qp.send_next(Stream::Requests, msn, &mut budget, shared, sink);
@@ -120,6 +131,25 @@ fn post(qp: &mut Qp, shared: &mut Shared, lkey: dcp_wire::RegionKey, mut draw: i
     let request =
         SendRequest { solicited: draw(2) == 0, fence: draw(16) == 0, ..SendRequest::new(1, op, &sges) };
     let _ = qp.post_send(&request, shared);
+}
+
+/// Some packets come back trimmed.
+fn see_returned(qp: &mut Qp, now: Instant, shared: &mut Shared, mut draw: impl FnMut(u64) -> u64) {
+    for _ in 0..draw(3) {
+        let window = &qp.requests.window;
+        if window.is_empty() {
+            return;
+        }
+        let msn = window.una.plus(u32::try_from(draw(window.len().into())).unwrap());
+        let message = *window.message(msn);
+        if message.next_psn > 0 {
+            let psn = Psn::from_low_bits(u32::try_from(draw(message.next_psn.into())).unwrap());
+            let name = PacketName { msn, psn, generation: message.generation };
+            let opcode = DataOpcode::WriteMiddle;
+            let header = HeaderOnly { name, opcode, returned: true, ack_req: false, solicited: false };
+            let _ = qp.handle_returned(now, &header, shared);
+        }
+    }
 }
 
 /// The peer acknowledges some messages that were sent whole, and some bytes; or the oldest message starts again.
@@ -172,6 +202,7 @@ fn runs_send_what_is_sent_packet_by_packet() {
             assert_eq!(hash(&qp, now), hash(&twin, now), "{context}");
             assert_eq!(shared.counters, twin_shared.counters, "{context}");
             assert_eq!(shared.by_qp, twin_shared.by_qp, "{context}");
+            see_returned(&mut qp, now, &mut shared, &mut draw);
             hear(&mut qp, now, &mut shared, &mut draw);
         }
         packets += shared.counters.data_packets;

@@ -174,13 +174,12 @@ impl Qp {
             if !self.has_room(budget, sink) {
                 return;
             }
-            let Some(name) = self.stream_mut(stream).pop_returned() else { return };
-            self.send(
-                Next { stream, msn: name.msn, psn: name.psn.get(), resend: true },
-                budget,
-                shared,
-                sink,
-            );
+            let Some(PacketName { msn, psn, .. }) = self.stream_mut(stream).pop_returned() else { return };
+            let plain = if stream == Stream::Requests { self.plain_write(msn) } else { None };
+            match plain {
+                Some(write) => self.resend_plain(msn, psn.get(), write, budget, sink),
+                None => self.send(Next { stream, msn, psn: psn.get(), resend: true }, budget, shared, sink),
+            }
         }
     }
 
