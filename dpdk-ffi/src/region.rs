@@ -14,6 +14,7 @@ use counters::Counters;
 
 use crate::dma::{DmaDevice, DmaError, DmaMapping};
 use crate::memory::HugePreference;
+use crate::streaming::Streaming;
 
 /// A range of memory that frames may point into, and that peers may write at any moment. Clones share it.
 ///
@@ -166,6 +167,25 @@ impl Region {
         let from = from.range(from_offset, len)?;
         // SAFETY: both ranges were just checked, and may overlap.
         unsafe { ptr::copy(from, to, len) };
+        Ok(())
+    }
+
+    /// The same as [`copy_from`](Self::copy_from) past the caches, for memory that is not in them.
+    ///
+    /// # Errors
+    /// [`RegionRangeError`] of the range that does not fit.
+    pub fn stream_from(
+        &self,
+        offset: u64,
+        from: &Self,
+        from_offset: u64,
+        len: usize,
+        streaming: &Streaming,
+    ) -> Result<(), RegionRangeError> {
+        let to = self.range(offset, len)?;
+        let from = from.range(from_offset, len)?;
+        // SAFETY: both ranges were just checked, and may overlap.
+        unsafe { streaming.copy(from, to, len) };
         Ok(())
     }
 

@@ -5,7 +5,10 @@
 mod common;
 
 use common::{bytes, eal, headers, link, payloads};
-use dpdk_ffi::{AttachError, HugePreference, Mbuf, MbufBatch, MbufStash, Pool, Region, RegionError};
+use dpdk_ffi::{
+    AttachError, HugePreference, Mbuf, MbufBatch, MbufStash, Pool, Region, RegionError, RegionRangeError,
+    Streaming,
+};
 
 struct Rig {
     headers: Pool,
@@ -270,6 +273,46 @@ fn region_checks_every_offset() {
     assert!(region.atomic_u64(4).is_err() && region.atomic_u64(16).is_err());
     assert_eq!(Region::alloc(0, HugePreference::Auto).unwrap_err(), RegionError::Empty);
     assert!(matches!(Region::alloc(usize::MAX, HugePreference::Auto), Err(RegionError::NoMemory { .. })));
+}
+
+#[test]
+fn streamed_copy_between_regions_is_the_same_as_an_ordinary_one() {
+    let filled = |byte| {
+        let region = Region::alloc(8192, HugePreference::Never).unwrap();
+        region.fill(0, 8192, byte).unwrap();
+        region
+    };
+    let from = filled(0);
+    from.write(0, &pattern()[..4096]).unwrap();
+    for (offset, from_offset, len) in
+        [(0, 0, 4096), (4096, 64, 1024), (3, 1, 4000), (8191, 7, 1), (8192, 0, 0)]
+    {
+        let (ordinary, streamed) = (filled(0xee), filled(0xee));
+        ordinary.copy_from(offset, &from, from_offset, len).unwrap();
+        let streaming = Streaming::begin();
+        streamed.stream_from(offset, &from, from_offset, len, &streaming).unwrap();
+        drop(streaming);
+        let mut expected = vec![0; 8192];
+        ordinary.read(0, &mut expected).unwrap();
+        assert_eq!(streamed.compare(0, &expected), Ok(None), "{len} bytes from {from_offset} to {offset}");
+    }
+}
+
+#[test]
+fn streamed_copy_inside_one_region_may_overlap_and_stays_inside() {
+    let region = Region::alloc(4096, HugePreference::Never).unwrap();
+    region.write(0, &pattern()[..4096]).unwrap();
+    let streaming = Streaming::begin();
+    region.stream_from(100, &region, 0, 3000, &streaming).unwrap();
+    assert_eq!(region.compare(100, &pattern()[..3000]), Ok(None));
+    let small = Region::alloc(16, HugePreference::Never).unwrap();
+    for (offset, len) in [(4093, 4), (4096, 1), (4097, 0), (u64::MAX, 1)] {
+        let error = RegionRangeError { offset, len, region_len: 4096 };
+        assert_eq!(region.stream_from(offset, &small, 0, len, &streaming), Err(error));
+        assert_eq!(small.stream_from(0, &region, offset, len, &streaming), Err(error));
+    }
+    assert_eq!(small.compare(0, &[0; 16]), Ok(None));
+    assert_eq!(region.compare(100, &pattern()[..3000]), Ok(None));
 }
 
 // F2: a sparse region far beyond 2 GiB costs only what is touched.
