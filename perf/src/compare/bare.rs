@@ -3,18 +3,13 @@
 use std::collections::VecDeque;
 
 use dpdk_ffi::{
-    Clock, Eal, EalConfig, FabricConfig, HugePreference, Mbuf, MbufBatch, MbufStash, Pool, PoolConfig,
-    QueuePair, Region, create_links, pin, register_thread,
+    Clock, Eal, EalConfig, FabricConfig, Mbuf, MbufBatch, MbufStash, Pool, PoolConfig, QueuePair, Region,
+    create_links, register_thread,
 };
 
-use super::{Contender, Name, Point, Sample, core};
+use super::blocks::{Blocks, QueuePairs, Span, on_core, timed};
+use super::{Contender, Name, Point, Sample};
 
-/// Messages under way at most, as many as dcp-bench has.
-const DEPTH: u64 = 128;
-/// Memory of the messages on each side while they fit, as in dcp-bench: small enough for a cache.
-const CACHED_BYTES: u64 = 2 << 20;
-/// Bytes between two messages, as in dcp-bench.
-const GUARD: u64 = 64;
 /// Bytes under way, as in dcp-bench.
 const WINDOW_BYTES: u64 = 256 << 10;
 /// Bytes before the payload of a WRITE's packet.
@@ -24,75 +19,16 @@ const MBUFS: u32 = 8191;
 /// Blocks between two looks at the clock.
 const BLOCKS_PER_LOOK: u64 = 256;
 
-/// Messages in memory, cut into packets: where each packet lies, one after the other for ever.
-struct Blocks {
-    size: u64,
-    mtu: u64,
-    stride: u64,
-    slots: u64,
-    slot: u64,
-    offset: u64,
+/// Moves blocks by `step`, which tells how many bytes that was, for a while.
+fn moved(clock: Clock, seconds: f64, step: impl FnMut() -> Result<u64, String>) -> Result<Sample, String> {
+    let bytes_per_ns = timed(clock, Span { seconds, done_min: 0 }, step)?;
+    Ok(Sample { gbps: bytes_per_ns * 8.0, cores: 1.0 })
 }
 
-impl Blocks {
-    fn new(point: Point) -> Self {
-        let (size, mtu) = (point.size, u64::from(point.mtu));
-        let stride = size.next_multiple_of(GUARD) + GUARD;
-        Self { size, mtu, stride, slots: (CACHED_BYTES / stride).clamp(1, DEPTH), slot: 0, offset: 0 }
-    }
-
-    fn memory(&self) -> Result<Region, String> {
-        let len = usize::try_from(self.stride * self.slots).map_err(|error| error.to_string())?;
-        let region = Region::alloc(len, HugePreference::Auto).map_err(|error| error.to_string())?;
-        // Every page is there before the clock runs.
-        region.fill(0, len, 1).map_err(|error| error.to_string())?;
-        Ok(region)
-    }
-
-    /// Offset and length of the next block.
-    #[inline]
-    fn next(&mut self) -> (u64, usize) {
-        let len = self.mtu.min(self.size - self.offset);
-        let at = self.slot * self.stride + self.offset;
-        self.offset += len;
-        if self.offset == self.size {
-            (self.offset, self.slot) = (0, self.slot + 1);
-            if self.slot == self.slots {
-                self.slot = 0;
-            }
-        }
-        (at, usize::try_from(len).unwrap_or(usize::MAX))
-    }
-}
-
-/// Repeats `blocks`, which moves some and tells how many bytes that was, for a while.
-fn timed(
-    clock: Clock,
-    seconds: f64,
-    mut blocks: impl FnMut() -> Result<u64, String>,
-) -> Result<Sample, String> {
-    let start = clock.now_ns();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a minute at most")]
-    let end = start + (seconds * 1e9) as u64;
-    let mut bytes = 0;
-    loop {
-        bytes += blocks()?;
-        let now = clock.now_ns();
-        if now >= end {
-            return Ok(Sample { gbps: bytes as f64 * 8.0 / (now - start) as f64, cores: 1.0 });
-        }
-    }
-}
-
-/// Runs `body` on a thread of its own, pinned to the core that all contenders take, because pinning lasts.
-fn on_core<T: Send>(body: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
-    std::thread::scope(|scope| {
-        let pinned = || {
-            pin(core()).map_err(|error| error.to_string())?;
-            body()
-        };
-        scope.spawn(pinned).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+/// Where the messages of a turn lie, and their memory.
+fn memory(point: Point) -> Result<(Region, Blocks), String> {
+    let blocks = Blocks::new(point, QueuePairs::USUAL);
+    Ok((blocks.memory().map_err(|error| error.to_string())?, blocks))
 }
 
 /// The same blocks copied in the same memory.
@@ -105,8 +41,7 @@ impl Contender for Memcpy {
 
     fn measure(&mut self, point: Point, seconds: f64) -> Result<Option<Sample>, String> {
         on_core(|| {
-            let mut blocks = Blocks::new(point);
-            let (from, to) = (blocks.memory()?, blocks.memory()?);
+            let ((from, mut blocks), (to, _)) = (memory(point)?, memory(point)?);
             let copy = || {
                 let mut bytes = 0;
                 for _ in 0..BLOCKS_PER_LOOK {
@@ -116,7 +51,7 @@ impl Contender for Memcpy {
                 }
                 Ok(bytes)
             };
-            timed(Clock::calibrate(), seconds, copy).map(Some)
+            moved(Clock::calibrate(), seconds, copy).map(Some)
         })
     }
 }
@@ -150,7 +85,7 @@ impl Contender for Mbufs {
         on_core(|| {
             let _registered = register_thread(&this.eal).map_err(|error| error.to_string())?;
             let mut line = Line::new(this, point)?;
-            timed(this.clock, seconds, || (0..16).map(|_| line.round()).sum()).map(Some)
+            moved(this.clock, seconds, || (0..16).map(|_| line.round()).sum()).map(Some)
         })
     }
 }
@@ -178,10 +113,6 @@ impl Line {
         let ends: Vec<QueuePair> = links.into_iter().flat_map(|(host, port)| [host, port]).collect();
         let [sender, near, receiver, far] =
             <[_; 4]>::try_from(ends).map_err(|_| "two links have four ends")?;
-        let side = || {
-            let blocks = Blocks::new(point);
-            blocks.memory().map(|region| (region, blocks))
-        };
         Ok(Self {
             stash: MbufStash::new(&mbufs.headers, &mbufs.payloads),
             ends: [sender, near, far, receiver],
@@ -189,8 +120,8 @@ impl Line {
             fifo: VecDeque::with_capacity(RING_FRAMES as usize),
             forwarding: MbufBatch::new(),
             received: MbufBatch::new(),
-            from: side()?,
-            to: side()?,
+            from: memory(point)?,
+            to: memory(point)?,
             window: (WINDOW_BYTES / u64::from(point.mtu)).min(u64::from(RING_FRAMES) - 1),
             under_way: 0,
         })
@@ -247,27 +178,5 @@ impl Line {
         }
         self.received.free_all();
         Ok(bytes)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_cover_every_message_and_start_again() {
-        let mut blocks = Blocks::new(Point { mtu: 1024, size: 2500 });
-        assert_eq!(blocks.slots, DEPTH);
-        let first: Vec<_> = (0..4).map(|_| blocks.next()).collect();
-        assert_eq!(first, [(0, 1024), (1024, 1024), (2048, 452), (blocks.stride, 1024)]);
-        let rest = (0..3 * DEPTH - 4).map(|_| blocks.next()).last();
-        assert_eq!(rest, Some(((DEPTH - 1) * blocks.stride + 2048, 452)));
-        assert_eq!(blocks.next(), (0, 1024));
-    }
-
-    #[test]
-    fn message_that_no_cache_holds_has_one_place() {
-        let blocks = Blocks::new(Point { mtu: 4096, size: 64 << 20 });
-        assert_eq!(blocks.slots, 1);
     }
 }

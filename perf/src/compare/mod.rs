@@ -5,6 +5,7 @@
 //! Every rate is per core in use.
 
 mod bare;
+mod blocks;
 mod dcp;
 mod link;
 mod options;
@@ -22,6 +23,7 @@ use crate::output::Failure;
 pub use options::{Name, Options};
 pub use report::{Report, Row};
 
+pub(crate) use blocks::{Blocks, QueuePairs, Span, on_core, timed};
 pub(crate) use dcp::{DcpBench, Row as DcpRow, RunError, beside_this_program};
 
 /// What is moved, and in which pieces.
