@@ -76,6 +76,24 @@ mod tests {
         }
     }
 
+    /// `perf` copies over the same buffers; the same numbers are in the test of its blocks.
+    #[test]
+    fn buffers_of_many_queue_pairs_fit_a_cache_as_long_as_each_has_one() {
+        for (size, qps, tx_depth, slots, bytes) in [
+            (64 << 10, 1, 8, 8, 524_800),
+            (64 << 10, 4, 8, 7, 1_836_800),
+            (64 << 10, 256, 8, 1, 16_793_600),
+            (64 << 10, 10_000, 8, 1, 656_000_000),
+            (4 << 10, 1, 128, 128, 532_480),
+            (4 << 10, 64, 128, 7, 1_863_680),
+            (4 << 10, 1024, 128, 1, 4_259_840),
+            (2500, 3, 128, 128, 1_007_616),
+        ] {
+            let layout = Layout::new(&Plan { size, qps, tx_depth, ..Plan::default() });
+            assert_eq!((layout.slots, layout.bytes()), (slots, bytes), "{qps} queue pairs of {size}");
+        }
+    }
+
     #[test]
     fn verification_of_each_message_needs_a_buffer_for_each_one_under_way() {
         let plan = Plan { size: 256 << 20, tx_depth: 128, verify_each: true, ..Plan::default() };
