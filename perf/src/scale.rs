@@ -1,18 +1,25 @@
 //! How the cost of a packet grows with queue pairs, messages outstanding, cores and hosts.
+//!
+//! With more queue pairs there are more buffers, which no cache holds in the end. So along those axes copying the payload
+//! alone, over the same buffers, has a turn after each of dcp-bench's: what grows with it is the memory's, what grows
+//! beside it is the transport's.
 
+mod copy;
+mod report;
+
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
-use dcp_bench::tools::plot::{Chart, Series, svg_column};
-use dpdk_ffi::available_cores;
+use dpdk_ffi::{Clock, available_cores};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
-use std::fmt::Write;
 
-use crate::compare::{DcpBench, DcpRow, RunError, beside_this_program, core};
-use crate::measure::{median, median_ratio};
+use crate::compare::{DcpBench, beside_this_program, core};
 use crate::output::Failure;
+use copy::Messages;
+use report::Samples;
+pub use report::{Report, Row};
 
 /// Cost of a packet as queue pairs, messages outstanding, cores and hosts grow.
 #[derive(Parser, Clone, Debug)]
@@ -41,6 +48,8 @@ struct Axis {
     /// Options of dcp-bench, with `{}` for the value.
     options: &'static str,
     values: &'static [u32],
+    /// Whose payload is copied by itself, too.
+    copied: Option<Messages>,
 }
 
 const AXES: [Axis; 5] = [
@@ -48,71 +57,24 @@ const AXES: [Axis; 5] = [
         name: "queue pairs",
         options: "-s 64K -t 8 -q {}",
         values: &[1, 4, 16, 64, 256, 1024, 4096, 10_000],
+        copied: Some(Messages { size: 64 << 10, depth: 8 }),
     },
     // Payload of 256 of them stays in the cache: what the queue pairs themselves cost.
-    Axis { name: "queue pairs of 4 KiB", options: "-s 4K -t 128 -q {}", values: &[1, 4, 16, 64, 256, 1024] },
+    Axis {
+        name: "queue pairs of 4 KiB",
+        options: "-s 4K -t 128 -q {}",
+        values: &[1, 4, 16, 64, 256, 1024],
+        copied: Some(Messages { size: 4 << 10, depth: 128 }),
+    },
     Axis {
         name: "messages outstanding",
         options: "-s 4K -q 1 -t {}",
         values: &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024],
+        copied: None,
     },
-    Axis { name: "cores", options: "-s 1M -t 32", values: &[1, 2] },
-    Axis { name: "hosts", options: "-s 64K -t 8 --hosts {}", values: &[2, 3, 5, 9, 17, 32] },
+    Axis { name: "cores", options: "-s 1M -t 32", values: &[1, 2], copied: None },
+    Axis { name: "hosts", options: "-s 64K -t 8 --hosts {}", values: &[2, 3, 5, 9, 17, 32], copied: None },
 ];
-
-/// One point of one axis.
-#[derive(Clone, PartialEq, Serialize, Debug)]
-pub struct Row {
-    /// What grows.
-    pub axis: &'static str,
-    /// How much of it.
-    pub value: u32,
-    /// Nanoseconds of all cores for a packet, the median of the rounds.
-    pub ns_per_packet: f64,
-    /// Times the cost at the axis's first value, inside the same rounds.
-    pub of_first: f64,
-    /// Gb/s of payload, the median of the rounds.
-    pub gbps: f64,
-    /// Cores in use.
-    pub cores: u32,
-}
-
-/// Everything that was measured.
-#[derive(Clone, PartialEq, Serialize, Debug)]
-pub struct Report {
-    tool: &'static str,
-    version: &'static str,
-    rounds: u32,
-    /// Row by row.
-    pub rows: Vec<Row>,
-    skipped: Vec<String>,
-}
-
-/// What was measured at one point, round by round.
-#[derive(Clone, Default)]
-struct Samples {
-    ns: Vec<f64>,
-    gbps: Vec<f64>,
-    cores: u32,
-    /// Why there is nothing.
-    refused: Option<String>,
-}
-
-impl Samples {
-    /// Another round. What dcp-bench does not offer leaves the point out; that it fails ends everything.
-    fn add(&mut self, run: Result<DcpRow, RunError>) -> Result<(), Failure> {
-        match run {
-            Ok(row) => {
-                self.ns.push(row.cpu.ns_per_packet.unwrap_or(0.0));
-                self.gbps.push(row.bw_average_gbps);
-                self.cores = row.cpu.cores;
-            }
-            Err(error) if error.is_refused => self.refused = Some(error.sentence),
-            Err(error) => return Err(Failure::Broken(error.sentence)),
-        }
-        Ok(())
-    }
-}
 
 impl Options {
     fn values(&self, axis: &Axis) -> Vec<u32> {
@@ -142,103 +104,75 @@ pub fn run(given: &Options, interrupted: &AtomicBool) -> Result<Report, Failure>
     let program = DcpBench::new(path).map_err(Failure::Environment)?;
     let (rounds, seconds) =
         (given.rounds.unwrap_or(if given.quick { 1 } else { 3 }), if given.quick { 0.1 } else { 1.0 });
-    let mut report =
-        Report { tool: "scale", version: env!("CARGO_PKG_VERSION"), rounds, rows: vec![], skipped: vec![] };
-    let points: usize = AXES.iter().map(|axis| given.values(axis).len()).sum();
+    let mut report = Report::new(rounds);
+    let mut axes: Vec<(&Axis, Vec<u32>)> = AXES.iter().map(|axis| (axis, given.values(axis))).collect();
+    if available_cores().len() < 2 {
+        report.skipped.push("cores: this machine gives one".to_owned());
+        axes.iter_mut().filter(|(axis, _)| axis.name == "cores").for_each(|(_, values)| values.truncate(1));
+    }
     let style = ProgressStyle::with_template(" {wide_bar} {pos}/{len} turns, {msg}, {eta} left");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(points as u64 * u64::from(rounds)).with_style(style);
-    for axis in &AXES {
-        let mut values = given.values(axis);
-        if axis.name == "cores" && available_cores().len() < 2 {
-            report.skipped.push("cores: this machine gives one".to_owned());
-            values.truncate(1);
-        }
+    let bar = ProgressBar::new(turns_per_round(&axes) * u64::from(rounds)).with_style(style);
+    let turns = Turns { program, clock: Clock::calibrate(), seconds, interrupted, bar };
+    for (axis, values) in axes {
         let mut samples = vec![Samples::default(); values.len()];
         for _ in 0..rounds {
             for (value, samples) in values.iter().zip(&mut samples) {
-                if interrupted.load(Ordering::Relaxed) {
-                    bar.finish_and_clear();
-                    return Err(Failure::Interrupted);
-                }
-                bar.set_message(axis.name);
-                samples.add(program.run(&options(axis, *value, seconds)))?;
-                bar.inc(1);
+                turns.take(axis, *value, samples)?;
             }
         }
         report.add(axis.name, &values, &samples);
     }
-    bar.finish_and_clear();
     Ok(report)
 }
 
-impl Report {
-    fn add(&mut self, axis: &'static str, values: &[u32], samples: &[Samples]) {
-        for (&value, point) in values.iter().zip(samples) {
-            if let Some(sentence) = &point.refused {
-                self.skipped.push(format!("{value} {axis}: {sentence}"));
-                continue;
-            }
-            self.rows.push(Row {
-                axis,
-                value,
-                ns_per_packet: median(point.ns.clone()),
-                of_first: median_ratio(&point.ns, &samples[0].ns).unwrap_or(0.0),
-                gbps: median(point.gbps.clone()),
-                cores: point.cores,
-            });
+/// Turns of dcp-bench, and of the copy where it has one.
+fn turns_per_round(axes: &[(&Axis, Vec<u32>)]) -> u64 {
+    axes.iter().map(|(axis, values)| values.len() as u64 * if axis.copied.is_some() { 2 } else { 1 }).sum()
+}
+
+/// What turns are taken with.
+struct Turns<'a> {
+    program: DcpBench,
+    clock: Clock,
+    seconds: f64,
+    interrupted: &'a AtomicBool,
+    bar: ProgressBar,
+}
+
+impl Turns<'_> {
+    /// One point in one round: dcp-bench, and right after it the copy alone, when the machine is as fast or as slow.
+    fn take(&self, axis: &Axis, value: u32, samples: &mut Samples) -> Result<(), Failure> {
+        let dcp = self.turn(axis.name, || self.program.run(&options(axis, value, self.seconds)))?;
+        samples.add(dcp)?;
+        let Some(messages) = axis.copied else { return Ok(()) };
+        let copy = || samples.wants_copy().then(|| messages.copy_ns(value, self.clock, self.seconds));
+        match self.turn("copy alone", copy)? {
+            Some(ns) => samples.add_copy(ns),
+            None => Ok(()),
         }
     }
 
-    fn axes(&self) -> Vec<(&'static str, Vec<&Row>)> {
-        let rows = |name| self.rows.iter().filter(|row| row.axis == name).collect::<Vec<_>>();
-        AXES.iter().map(|axis| (axis.name, rows(axis.name))).filter(|(_, rows)| !rows.is_empty()).collect()
+    /// One step of the progress bar; not begun, and without a result, when the user stopped it.
+    fn turn<T>(&self, name: &'static str, measure: impl FnOnce() -> T) -> Result<T, Failure> {
+        self.go_on()?;
+        self.bar.set_message(name);
+        let measured = measure();
+        self.bar.inc(1);
+        // Ctrl-C reaches dcp-bench, too: what it then says is no failure.
+        self.go_on()?;
+        Ok(measured)
     }
 
-    /// Tables for a person.
-    pub fn tables(&self) -> String {
-        let mut text = format!("median of {} rounds; ns of all cores for a packet\n", self.rounds);
-        for (name, rows) in self.axes() {
-            let _ = writeln!(
-                text,
-                "\n{name:<22} {:>10} {:>10} {:>8} {:>6}",
-                "ns/packet", "of first", "Gb/s", "cores"
-            );
-            for row in rows {
-                let Row { value, ns_per_packet, of_first, gbps, cores, .. } = row;
-                let _ = writeln!(
-                    text,
-                    "{value:<22} {ns_per_packet:>10.1} {of_first:>10.2} {gbps:>8.2} {cores:>6}"
-                );
-            }
-        }
-        for sentence in &self.skipped {
-            let _ = writeln!(text, "skipped: {sentence}");
-        }
-        text
+    fn go_on(&self) -> Result<(), Failure> {
+        if self.interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
     }
+}
 
-    /// One object.
-    pub fn json(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_else(|error| panic!("numbers and words: {error}")) + "\n"
-    }
-
-    /// A plot for each axis.
-    ///
-    /// # Errors
-    /// A sentence: it cannot be drawn.
-    pub fn svg(&self) -> Result<String, String> {
-        let chart = |(name, rows): (&str, Vec<&Row>)| Chart {
-            title: format!("Cost of a packet by {name}"),
-            x: name.to_owned(),
-            y: "ns per packet".to_owned(),
-            labels: rows.iter().map(|row| row.value.to_string()).collect(),
-            series: vec![Series {
-                name: "ns".to_owned(),
-                values: rows.iter().map(|row| Some(row.ns_per_packet)).collect(),
-            }],
-        };
-        svg_column(&self.axes().into_iter().map(chart).collect::<Vec<_>>())
+impl Drop for Turns<'_> {
+    /// What is printed next stands where the bar was.
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 
@@ -246,27 +180,31 @@ impl Report {
 mod tests {
     use super::*;
 
-    #[test]
-    fn growth_is_told_in_parts_of_the_first_point() {
-        let mut report = Report { tool: "scale", version: "0", rounds: 2, rows: vec![], skipped: vec![] };
-        let samples =
-            |ns: &[f64]| Samples { ns: ns.to_vec(), gbps: vec![1.0; ns.len()], cores: 1, refused: None };
-        report.add("hosts", &[2, 32], &[samples(&[100.0, 10.0]), samples(&[150.0, 15.0])]);
-        assert!((report.rows[1].of_first - 1.5).abs() < 1e-9);
-        assert!(report.tables().contains("hosts") && report.svg().is_ok());
-        let refused = RunError { is_refused: true, sentence: "--hosts is 99".to_owned() };
-        let mut point = samples(&[]);
-        assert_eq!(point.add(Err(refused.clone())), Ok(()));
-        assert!(point.add(Err(RunError { is_refused: false, ..refused })).is_err());
-        report.add("hosts", &[99], &[point]);
-        assert_eq!((report.rows.len(), report.skipped.len()), (2, 1));
-        assert!(serde_json::from_str::<serde_json::Value>(&report.json()).is_ok());
+    fn axis(name: &str) -> &'static Axis {
+        AXES.iter().find(|axis| axis.name == name).expect("an axis of that name")
     }
 
     #[test]
     fn two_cores_are_split_and_one_is_pinned() {
-        let axis = |name| AXES.iter().find(|axis| axis.name == name).expect("an axis of that name");
         assert!(options(axis("cores"), 2, 1.0).ends_with("--threads split -D 1"));
         assert!(options(axis("queue pairs"), 16, 1.0).contains("-q 16 --cores"));
+    }
+
+    #[test]
+    fn messages_that_are_copied_alone_are_those_of_dcp_bench() {
+        for axis in AXES.iter().filter(|axis| axis.name.starts_with("queue pairs")) {
+            let Messages { size, depth } = axis.copied.expect("it tells the copy");
+            let expected = format!("-s {}K -t {depth} -q {{}}", size >> 10);
+            assert_eq!(axis.options, expected);
+        }
+        assert_eq!(AXES.iter().filter(|axis| axis.copied.is_some()).count(), 2);
+    }
+
+    #[test]
+    fn copy_has_a_turn_after_each_of_dcp_bench() {
+        let turns = |names: &[&str]| {
+            turns_per_round(&names.iter().map(|name| (axis(name), vec![1, 4])).collect::<Vec<_>>())
+        };
+        assert_eq!((turns(&["hosts"]), turns(&["queue pairs"]), turns(&["hosts", "queue pairs"])), (2, 4, 6));
     }
 }
