@@ -24,35 +24,37 @@ impl<F: Frame> Ingress<F> {
         if frame.classify(&mut self.classifier).is_none() {
             return origin.counters.drops.count(DropReason::Runt, 1);
         }
-        if self.faults.is_some() {
-            return self.receive_among_faults(now_ns, frame, forwarding, egress);
+        if let Some(faults) = &mut self.faults {
+            let looked = faults.look(self.classifier.last().tag, Handling::Routed);
+            if looked != Ok(Handling::Routed) {
+                return self.receive_touched(now_ns, looked, frame, forwarding, egress);
+            }
         }
         forwarding.route(now_ns, origin, egress, frame, &self.classifier, Handling::Routed);
     }
 
-    /// S-7: a frame at a port where faults were configured. Most of them it leaves alone, too.
+    /// S-7: a frame that faults do not leave as it is.
     #[inline(never)]
-    fn receive_among_faults(
+    fn receive_touched(
         &mut self,
         now_ns: u64,
+        looked: Result<Handling, Fate>,
         frame: F,
         forwarding: &mut Forwarding,
         egress: &mut [Egress<F>],
     ) {
-        let Some(faults) = &mut self.faults else { return };
-        let seen = self.classifier.last();
-        match faults.look(seen.tag, Handling::Routed) {
+        match looked {
             Ok(handling) => {
                 forwarding.route(now_ns, &mut self.origin, egress, frame, &self.classifier, handling);
             }
             Err(fate) => {
-                let frame = Passing { frame, seen: *seen, handling: Handling::Routed };
+                let frame = Passing { frame, seen: *self.classifier.last(), handling: Handling::Routed };
                 self.receive_struck(now_ns, fate, frame, forwarding, egress);
             }
         }
     }
 
-    /// A frame that faults do not leave alone.
+    /// A frame that does not simply go on.
     #[cold]
     #[inline(never)]
     fn receive_struck(
