@@ -128,6 +128,8 @@ impl FaultCounters {
 #[derive(Clone, Debug)]
 struct Die {
     random: Random,
+    /// Rolls that are done already, and were misses.
+    misses: u32,
     count: u32,
     every: u32,
     probability: Probability,
@@ -135,10 +137,12 @@ struct Die {
 
 impl Die {
     fn new(random: Random) -> Self {
-        Self { random, count: 0, every: 0, probability: Probability::NEVER }
+        Self { random, misses: 0, count: 0, every: 0, probability: Probability::NEVER }
     }
 
     fn configure(&mut self, probability: Probability, every: u32) {
+        // They were rolled for another probability.
+        self.random.step_back(std::mem::take(&mut self.misses));
         (self.probability, self.every) = (probability, every);
         if every == 0 {
             self.count = 0;
@@ -149,9 +153,30 @@ impl Die {
         self.probability != Probability::NEVER || self.every > 0
     }
 
+    /// Whether the next roll was done already, and was a miss; then it is used up.
+    #[inline]
+    fn is_missed(&mut self) -> bool {
+        let missed = self.misses > 0;
+        self.misses -= u32::from(missed);
+        missed
+    }
+
+    /// Rolls ahead up to the next hit, which stays to be rolled.
+    fn look_ahead(&mut self) {
+        if self.every > 0 {
+            return;
+        }
+        while self.misses < AHEAD_MAX {
+            if self.random.hits(self.probability) {
+                return self.random.step_back(1);
+            }
+            self.misses += 1;
+        }
+    }
+
     #[inline]
     fn falls(&mut self) -> bool {
-        let hit = self.random.hits(self.probability);
+        let hit = !self.is_missed() && self.random.hits(self.probability);
         if self.every == 0 {
             return hit;
         }
@@ -163,6 +188,9 @@ impl Die {
         hit | exact
     }
 }
+
+/// Rolls that a die is ahead at most.
+const AHEAD_MAX: u32 = 64;
 
 /// The dice of one port and direction, one stream per fault: turning one fault on moves no other.
 #[derive(Clone, Debug)]
@@ -259,6 +287,22 @@ impl Injector {
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         self.possible != Fate::default()
+    }
+
+    /// Whether frames can meet nothing but trimming.
+    pub(crate) fn only_trims(&self) -> bool {
+        self.possible == Fate::TRIM
+    }
+
+    /// Whether a frame is known to meet nothing, where nothing but trimming can happen. If so, its dice are rolled.
+    #[inline]
+    pub(crate) fn spares(&mut self, is_data: bool) -> bool {
+        !is_data || self.trim.is_missed()
+    }
+
+    /// Makes more of that known.
+    pub(crate) fn look_ahead(&mut self) {
+        self.trim.look_ahead();
     }
 
     /// Rolls the dice for a frame; of what is dropped the others do not hear. A fault that cannot happen rolls nothing.

@@ -22,6 +22,8 @@ pub(crate) struct FaultPoint<F> {
     injector: Injector,
     hold: Hold<Passing<F>>,
     is_down: bool,
+    /// Frames come through one by one, and meet nothing but trimming.
+    only_trims: bool,
     pub(crate) counters: FaultCounters,
 }
 
@@ -30,22 +32,37 @@ pub(crate) type Passed<F> = [Option<Passing<F>>; 2];
 
 impl<F: Frame> FaultPoint<F> {
     pub(crate) fn new(config: FaultConfig, seed: u64, stream: u64) -> Self {
-        Self {
+        let mut point = Self {
             hold: Hold::new(&config),
             injector: Injector::new(config, seed, stream),
             is_down: false,
+            only_trims: false,
             counters: FaultCounters::default(),
-        }
+        };
+        point.see_what_can_happen();
+        point
     }
 
     /// Changes the faults. What is held back comes when it was to.
     pub(crate) fn configure(&mut self, config: FaultConfig) {
         self.hold.configure(&config);
         self.injector.configure(config);
+        self.see_what_can_happen();
     }
 
     pub(crate) fn set_down(&mut self, is_down: bool) {
         self.is_down = is_down;
+        self.see_what_can_happen();
+    }
+
+    fn see_what_can_happen(&mut self) {
+        self.only_trims = !self.is_down && self.hold.is_empty() && self.injector.only_trims();
+    }
+
+    /// Whether a frame goes on as it is. False: that is to be [looked at](Self::look).
+    #[inline]
+    pub(crate) fn spares(&mut self, tag: Tag) -> bool {
+        self.only_trims && self.injector.spares(tag == Tag::Data)
     }
 
     /// Whether frames must come through here.
@@ -84,6 +101,9 @@ impl<F: Frame> FaultPoint<F> {
             return Err(Fate::default());
         }
         let fate = self.injector.fate(tag == Tag::Data);
+        if self.only_trims {
+            self.injector.look_ahead();
+        }
         // What is held back waits for the frames that come by.
         if fate.is_mild() && self.hold.is_empty() { Ok(handled(handling, fate)) } else { Err(fate) }
     }
@@ -142,4 +162,51 @@ impl<F: Frame> FaultPoint<F> {
 #[inline]
 fn handled(handling: Handling, fate: Fate) -> Handling {
     if fate.has(Fate::TRIM) && handling == Handling::Routed { Handling::ForceTrim } else { handling }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::byte_frame::ByteFrame;
+    use crate::fault::Every;
+    use crate::random::{Probability, Random};
+
+    /// Twin: dice that are never rolled ahead.
+    #[test]
+    fn frames_that_are_spared_are_those_that_would_meet_nothing() {
+        let often = FaultConfig { trim: Probability::from_ppm(100_000), ..FaultConfig::NONE };
+        let rarely = FaultConfig { trim: Probability::from_ppm(1_000), ..FaultConfig::NONE };
+        let exactly = FaultConfig { every: Every { trim: 7, ..Every::NEVER }, ..often };
+        let both = FaultConfig { drop: Probability::from_ppm(10_000), ..often };
+        let kinds = [often, rarely, exactly, both, FaultConfig::NONE];
+        let (mut trimmed, mut spared) = (0, 0);
+        for seed in 0..50 {
+            let mut draws = Random::new(seed, 99);
+            let mut draw = |bound: u32| draws.next_u32() % bound;
+            let mut here = FaultPoint::<ByteFrame>::new(often, seed, 256);
+            let mut there = FaultPoint::<ByteFrame>::new(often, seed, 256);
+            for step in 0..2000 {
+                if draw(100) == 0 {
+                    let config = kinds[draw(5) as usize];
+                    here.configure(config);
+                    there.configure(config);
+                }
+                if draw(100) == 0 {
+                    let is_down = draw(2) == 0;
+                    here.set_down(is_down);
+                    there.set_down(is_down);
+                }
+                let tag = if draw(4) == 0 { Tag::Ack } else { Tag::Data };
+                // Never spared, and so never ahead.
+                there.only_trims = false;
+                let expected = there.look(tag, Handling::Routed);
+                let is_spared = here.spares(tag);
+                let looked = if is_spared { Ok(Handling::Routed) } else { here.look(tag, Handling::Routed) };
+                assert_eq!(looked, expected, "seed {seed} step {step}");
+                trimmed += u32::from(looked == Ok(Handling::ForceTrim));
+                spared += u32::from(is_spared);
+            }
+        }
+        assert!(trimmed > 500 && spared > 10_000, "{trimmed} trimmed, {spared} spared");
+    }
 }

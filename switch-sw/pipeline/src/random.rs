@@ -6,6 +6,9 @@ pub(crate) struct Random {
     state: u64,
 }
 
+/// From one state to the next.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl Random {
     /// The stream of `seed` for one `purpose`, a number that the caller uses once.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
@@ -17,11 +20,16 @@ impl Random {
 
     #[inline]
     pub(crate) fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.state = self.state.wrapping_add(STEP);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
+    }
+
+    /// Takes back the last `draws`.
+    pub(crate) fn step_back(&mut self, draws: u32) {
+        self.state = self.state.wrapping_sub(STEP.wrapping_mul(u64::from(draws)));
     }
 
     /// 32 random bits.

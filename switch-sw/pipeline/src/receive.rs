@@ -24,7 +24,9 @@ impl<F: Frame> Ingress<F> {
         if frame.classify(&mut self.classifier).is_none() {
             return origin.counters.drops.count(DropReason::Runt, 1);
         }
-        if let Some(faults) = &mut self.faults {
+        if let Some(faults) = &mut self.faults
+            && !faults.spares(self.classifier.last().tag)
+        {
             let looked = faults.look(self.classifier.last().tag, Handling::Routed);
             if looked != Ok(Handling::Routed) {
                 return self.receive_touched(now_ns, looked, frame, forwarding, egress);

@@ -422,6 +422,8 @@ impl Endpoint {
                 self.send_answers(now, number);
                 RxVerdict::Done
             }
+            // What goes back to its sender leaves this side with nothing to send, or to wait for.
+            Ok(verdict @ (RxVerdict::Bounce(_) | RxVerdict::Return(_))) => verdict,
             Ok(verdict) => {
                 self.wake(number);
                 self.arm(now, number);
