@@ -336,10 +336,10 @@ impl Worker {
     /// Takes the frames at the front of a burst that follow the one before; how many.
     #[inline]
     fn follow(&mut self, now: Instant, frames: &[Mbuf], chain: &mut Chain, streaming: &Streaming) -> usize {
-        let Some((run, first, count)) = chain.stretch(frames) else { return 0 };
+        let Some((run, stretch)) = chain.stretch(frames) else { return 0 };
         let (regions, recency) = (&self.regions[..], &mut self.recency);
         let mut placer = RunPlacer { frames: frames.iter(), regions, recency, streaming };
-        let (taken, last) = self.endpoint.handle_followers(now, run, first, count, &mut placer);
+        let (taken, last) = self.endpoint.handle_followers(now, run, stretch, &mut placer);
         if last != Followed::On {
             chain.end();
         }

@@ -104,7 +104,7 @@ impl Host {
                 && let Some((first, count)) = stretch(rest)
             {
                 let (taken, _) =
-                    black_box(self.endpoint.handle_followers(now, run, first, count, &mut Nowhere));
+                    black_box(self.endpoint.handle_followers(now, run, (first, count, false), &mut Nowhere));
                 rest = &rest[taken as usize..];
                 if taken > 0 {
                     continue;

@@ -124,7 +124,7 @@ impl Follow {
         let bytes = bytes_of(&headers, PAYLOAD);
         let packet = dcp_wire::parse_frame(ParseOptions::default(), &bytes).expect("a legal frame");
         let follower = Follower::of(&packet, &bytes).expect("one of the middle");
-        assert!(follower.psn_of(&bytes, bytes.len()).is_some(), "it looks like itself");
+        assert!(follower.name_of(&bytes, bytes.len()).is_some(), "it looks like itself");
         Self { follower, bytes }
     }
 }
@@ -135,7 +135,7 @@ impl Case for Follow {
     fn run(&mut self) {
         for _ in 0..FRAMES {
             let bytes = black_box(&self.bytes);
-            black_box(black_box(&self.follower).psn_of(bytes, bytes.len()));
+            black_box(black_box(&self.follower).name_of(bytes, bytes.len()));
         }
     }
 }

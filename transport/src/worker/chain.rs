@@ -13,20 +13,22 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// The run that the first of these frames is in, its number, and how many of them have the numbers from there on.
+    /// The run that the first of these frames is in, its number, how many of them have the numbers from there on, and
+    /// whether these ask for an ACK.
     #[inline]
-    pub(super) fn stretch(&self, frames: &[Mbuf]) -> Option<(&Run, Psn, u32)> {
+    pub(super) fn stretch(&self, frames: &[Mbuf]) -> Option<(&Run, (Psn, u32, bool))> {
         let (follower, run) = self.link.as_ref()?;
         let (first, others) = frames.split_first()?;
-        let psn = follower.psn_of(first.head(), first.frame_len())?;
+        let (psn, ack_req) = follower.name_of(first.head(), first.frame_len())?;
         let mut count = 1;
         for frame in others {
-            if !follower.is_packet(Psn::from_low_bits(psn.get() + count), frame.head(), frame.frame_len()) {
+            let next = Psn::from_low_bits(psn.get() + count);
+            if !follower.is_packet(next, ack_req, frame.head(), frame.frame_len()) {
                 break;
             }
             count += 1;
         }
-        Some((run, psn, count))
+        Some((run, (psn, count, ack_req)))
     }
 
     /// No more packets of this run.

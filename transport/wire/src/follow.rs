@@ -1,6 +1,6 @@
 //! Packets that follow each other: most of a long WRITE's headers are the same, byte for byte.
 
-use crate::layout::{ETHERNET_LEN, WRITE_LEN as LEN, at, raw_word, word};
+use crate::layout::{ETHERNET_LEN, WRITE_LEN as LEN, at, bit, raw_word, word};
 use crate::{Data, DataOp, Kind, Packet, Part, Psn};
 
 /// Where the UDP checksum stands.
@@ -10,13 +10,13 @@ const NAME: usize = 50;
 /// Where the address stands: its first byte is the last of the eight at [`NAME`].
 const VA: usize = NAME + 7;
 
-/// Recognises packets that differ from one of the middle of a WRITE in nothing but their PSN, and the address that goes
-/// with it.
+/// Recognises packets that differ from one of the middle of a WRITE in nothing but their PSN, the address that goes with
+/// it, and whether they ask for an ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Follower {
     /// The headers it was made from.
     bytes: [u8; LEN],
-    /// What stands at [`NAME`], without the PSN and the last byte.
+    /// What stands at [`NAME`], without AckReq, the PSN and the last byte.
     name: u64,
     /// Address of the message's first byte.
     va: u64,
@@ -54,23 +54,23 @@ impl Follower {
         })
     }
 
-    /// The PSN of a frame of `frame_len` bytes that begins with `head`, if it follows: parsing it would find what it found
-    /// before, but for PSN and address.
+    /// The PSN of a frame of `frame_len` bytes that begins with `head`, and whether it asks for an ACK, if it follows:
+    /// parsing it would find what it found before, but for these and the address.
     #[inline(always)]
     #[must_use]
-    pub fn psn_of(&self, head: &[u8], frame_len: usize) -> Option<Psn> {
-        let bytes: &[u8; LEN] = head.first_chunk()?;
-        let psn = Psn::from_low_bits((word(bytes, NAME) >> 32) as u32);
-        self.is_packet(psn, head, frame_len).then_some(psn)
+    pub fn name_of(&self, head: &[u8], frame_len: usize) -> Option<(Psn, bool)> {
+        let name = word(head.first_chunk::<LEN>()?, NAME);
+        let (psn, ack_req) = (Psn::from_low_bits((name >> 32) as u32), name & ACK_REQ != 0);
+        self.is_packet(psn, ack_req, head, frame_len).then_some((psn, ack_req))
     }
 
-    /// Whether that frame follows and has this PSN.
+    /// Whether that frame follows and is this packet.
     #[inline(always)]
     #[must_use]
-    pub fn is_packet(&self, psn: Psn, head: &[u8], frame_len: usize) -> bool {
+    pub fn is_packet(&self, psn: Psn, ack_req: bool, head: &[u8], frame_len: usize) -> bool {
         let Some(bytes) = head.first_chunk::<LEN>() else { return false };
         let va = self.va.wrapping_add(u64::from(psn.get()) * self.mtu);
-        let name = self.name | u64::from(psn.get()) << 32;
+        let name = self.name | u64::from(psn.get()) << 32 | if ack_req { ACK_REQ } else { 0 };
         let differs = self.elsewhere(bytes)
             | (raw_word(bytes, NAME) ^ name.to_be()) & (!0xFF_u64).to_be()
             | raw_word(bytes, VA) ^ va.to_be();
@@ -86,8 +86,10 @@ impl Follower {
     }
 }
 
-/// All of the eight bytes at [`NAME`] but the PSN, and the last, which is the address's first.
-const NAME_MASK: u64 = !(0xFF_FFFF << 32 | 0xFF);
+/// AckReq, in the eight bytes at [`NAME`].
+const ACK_REQ: u64 = (bit::ACK_REQ as u64) << 56;
+/// All of them but that, the PSN, and the last, which is the address's first.
+const NAME_MASK: u64 = !(ACK_REQ | 0xFF_FFFF << 32 | 0xFF);
 
 #[cfg(test)]
 #[expect(clippy::cast_possible_truncation, reason = "drawn bits are cut to the field")]
@@ -138,12 +140,14 @@ mod tests {
         Follower::of(&parsed(&bytes).unwrap(), &bytes).unwrap()
     }
 
-    /// `packet` with another PSN, and its address.
-    fn renumbered(packet: Packet, psn: Psn) -> Packet {
+    /// `packet` with another PSN, and its address, and another AckReq.
+    fn renumbered(packet: Packet, psn: Psn, asks: bool) -> Packet {
         let mut other = packet;
-        let Kind::Data(Data { name, op: DataOp::Write { reth, .. }, .. }) = &mut other.headers.kind else {
+        let Kind::Data(Data { name, ack_req, op: DataOp::Write { reth, .. }, .. }) = &mut other.headers.kind
+        else {
             panic!("a WRITE");
         };
+        *ack_req = asks;
         let moved = i64::from(psn.get()) - i64::from(name.psn.get());
         reth.va = reth.va.wrapping_add_signed(moved * i64::from(MTU));
         name.psn = psn;
@@ -155,9 +159,9 @@ mod tests {
         let follower = follower(700);
         for psn in [1, 2, 699, 700, 701, 2046, 0xFF_FFFF] {
             let bytes = frame(Part::Middle, psn);
-            assert_eq!(follower.psn_of(&bytes, bytes.len()).map(Psn::get), Some(psn));
+            assert_eq!(follower.name_of(&bytes, bytes.len()).map(|(psn, _)| psn.get()), Some(psn));
             for other in [1, 2, 700, psn - 1, psn + 1] {
-                let is_packet = follower.is_packet(Psn::from_low_bits(other), &bytes, bytes.len());
+                let is_packet = follower.is_packet(Psn::from_low_bits(other), false, &bytes, bytes.len());
                 assert_eq!(is_packet, other == psn, "{psn} for {other}");
             }
         }
@@ -168,7 +172,7 @@ mod tests {
         for (part, psn) in [(Part::First, 0), (Part::Last(None), 9), (Part::Only(None), 0)] {
             let bytes = frame(part, psn);
             assert!(Follower::of(&parsed(&bytes).unwrap(), &bytes).is_none(), "{part:?}");
-            assert_eq!(follower(3).psn_of(&bytes, bytes.len()), None, "{part:?}");
+            assert_eq!(follower(3).name_of(&bytes, bytes.len()), None, "{part:?}");
         }
     }
 
@@ -185,9 +189,9 @@ mod tests {
         let bytes = frame(Part::Middle, 4);
         let follower = follower(3);
         for len in [0, 13, LEN - 1, LEN, bytes.len() - 1] {
-            assert_eq!(follower.psn_of(&bytes[..len.min(LEN)], len), None, "{len} bytes");
+            assert_eq!(follower.name_of(&bytes[..len.min(LEN)], len), None, "{len} bytes");
         }
-        assert!(follower.psn_of(&bytes[..LEN], bytes.len()).is_some());
+        assert!(follower.name_of(&bytes[..LEN], bytes.len()).is_some());
     }
 
     /// Twin: the parser. Whatever follows is a legal packet, and the one expected.
@@ -202,15 +206,17 @@ mod tests {
             for bit in 0..LEN * 8 {
                 let mut flipped = bytes.clone();
                 flipped[bit / 8] ^= 1 << (bit % 8);
-                let Some(found) = follower.psn_of(&flipped, flipped.len()) else { continue };
-                assert_eq!(parsed(&flipped), Some(renumbered(packet, found)), "bit {bit} of PSN {psn}");
+                let Some((found, ack_req)) = follower.name_of(&flipped, flipped.len()) else { continue };
+                let expected = renumbered(packet, found, ack_req);
+                assert_eq!(parsed(&flipped), Some(expected), "bit {bit} of PSN {psn}");
+                assert!(!follower.is_packet(found, !ack_req, &flipped, flipped.len()));
+                assert!(ack_req, "bit {bit}: a flipped PSN has an address that does not go with it");
                 followed += 1;
             }
         }
-        // A flipped PSN has an address that does not go with it.
-        assert_eq!(followed, 0);
-        let found = follower.psn_of(&first, first.len()).unwrap();
-        assert_eq!(parsed(&first), Some(renumbered(packet, found)));
-        assert_eq!(found.get() as u8, 41);
+        assert_eq!(followed, 4, "AckReq of each");
+        let (found, ack_req) = follower.name_of(&first, first.len()).unwrap();
+        assert_eq!(parsed(&first), Some(renumbered(packet, found, ack_req)));
+        assert_eq!((found.get() as u8, ack_req), (41, false));
     }
 }

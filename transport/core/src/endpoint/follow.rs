@@ -8,26 +8,26 @@ use crate::{Followed, Instant, Run, RunSink, RxPacket};
 impl Endpoint {
     /// The run that a packet is in which [`Endpoint::handle_packet`] has just used up; `None` if no others can follow it.
     ///
-    /// A driver that finds the next frame to differ in nothing but its PSN, and the address that goes with it
+    /// A driver that finds the next frame to differ in nothing but its PSN, the address that goes with it, and AckReq
     /// ([`dcp_wire::Follower`]), offers it to [`Endpoint::handle_followers`], which has less to look at.
     pub fn run_after(&self, rx: &RxPacket<'_>) -> Option<Run> {
         let number = rx.packet.headers.dest_qpn.get().wrapping_sub(self.shared.config.qpn_base);
         self.qps.get(number as usize)?.run_after(number, rx, &self.shared)
     }
 
-    /// Takes packets `first`, `first + 1` … of a run, `count` of them, whose frames are in `sink` in this order; does what
-    /// [`Endpoint::handle_packet`] would do with each. Returns how many it took, and whether more may follow.
+    /// Takes packets `first`, `first + 1` … of a run, `count` of them, all or none of which ask for an ACK, and whose frames
+    /// are in `sink` in this order; does what [`Endpoint::handle_packet`] would do with each. Returns how many it took, and
+    /// whether more may follow.
     #[inline]
     pub fn handle_followers<S: RunSink>(
         &mut self,
         now: Instant,
         run: &Run,
-        first: Psn,
-        count: u32,
+        (first, count, ack_req): (Psn, u32, bool),
         sink: &mut S,
     ) -> (u32, Followed) {
         let Some(qp) = self.qps.get_mut(run.number as usize) else { return (0, Followed::Not) };
-        let (taken, last) = qp.take_followers(now, run, (first, count), &mut self.shared, sink);
+        let (taken, last) = qp.take_followers(now, run, (first, count, ack_req), &mut self.shared, sink);
         match last {
             // Of all that may be owed, such packets bring only that.
             Followed::On if !qp.owes_ack() => {}

@@ -53,14 +53,14 @@ impl Qp {
         Some(Run { number, name: data.name, start, packets: usual.packets, ip_len: rx.packet.ip_len })
     }
 
-    /// for packets `first`, `first + 1` … of a run, `count` of them at most. How many were taken, and what
+    /// for packets `first`, `first + 1` … of a run, `count` of them at most. How many were taken, and what
     /// became of the last one, or of the one that was not taken.
     #[inline]
     pub(crate) fn take_followers<S: RunSink>(
         &mut self,
         now: Instant,
         run: &Run,
-        (first, count): (Psn, u32),
+        (first, count, ack_req): (Psn, u32, bool),
         shared: &mut Shared,
         sink: &mut S,
     ) -> (u32, Followed) {
@@ -72,7 +72,7 @@ impl Qp {
             return (0, Followed::Not);
         }
         if slot.counter() + count >= run.packets {
-            return self.take_one_by_one(now, run, (first, count), shared, sink);
+            return self.take_one_by_one(now, run, (first, count, ack_req), shared, sink);
         }
         // None of them completes the message.
         let mut to = self.place_of(run, first);
@@ -81,7 +81,7 @@ impl Qp {
             sink.go_on();
             to.offset += u64::from(self.config.mtu);
         }
-        self.count_unmarked(count, u32::from(run.ip_len), false, Stream::Requests, shared);
+        self.count_unmarked(count, u32::from(run.ip_len), ack_req, Stream::Requests, shared);
         shared.count_placed(self.id, count);
         self.recv.slot_mut(run.name.msn).count_more(first.get(), count);
         (count, Followed::On)
@@ -93,13 +93,13 @@ impl Qp {
         &mut self,
         now: Instant,
         run: &Run,
-        (first, count): (Psn, u32),
+        (first, count, ack_req): (Psn, u32, bool),
         shared: &mut Shared,
         sink: &mut S,
     ) -> (u32, Followed) {
         for taken in 0..count {
             let psn = Psn::from_low_bits(first.get() + taken);
-            self.count_unmarked(1, u32::from(run.ip_len), false, Stream::Requests, shared);
+            self.count_unmarked(1, u32::from(run.ip_len), ack_req, Stream::Requests, shared);
             let name = PacketName { psn, ..run.name };
             if self.place_and_count(now, name, self.place_of(run, psn), shared, sink) != Counted::More {
                 return (taken + 1, Followed::Over);

@@ -270,12 +270,14 @@ mod tests {
         );
     }
 
-    /// `packet` with another PSN, and the address that goes with it.
-    fn renumbered(packet: &Packet, psn: u32) -> Packet {
+    /// `packet` with another PSN, the address that goes with it, and another AckReq.
+    fn renumbered(packet: &Packet, psn: u32, asks: bool) -> Packet {
         let mut other = *packet;
-        let Kind::Data(Data { name, op: DataOp::Write { reth, .. }, .. }) = &mut other.headers.kind else {
+        let Kind::Data(Data { name, ack_req, op: DataOp::Write { reth, .. }, .. }) = &mut other.headers.kind
+        else {
             unreachable!("runs are of WRITEs");
         };
+        *ack_req = asks;
         let moved = (i64::from(psn) - i64::from(name.psn.get())) * i64::from(MTU);
         reth.va = reth.va.wrapping_add_signed(moved);
         name.psn = Psn::from_low_bits(psn);
@@ -296,16 +298,16 @@ mod tests {
                 let _ = endpoint.handle_packet(now, &rx, &mut Placed::default());
                 let run = endpoint.run_after(&rx);
                 while let Some(run) = &run {
-                    let (first, count) = (draw(8) as u32, 1 + draw(4) as u32);
+                    let (first, count, asks) = (draw(8) as u32, 1 + draw(4) as u32, draw(6) == 0);
                     let context = format!("seed {seed} round {round}: {count} from {first} of {packet:?}");
                     let mut twin = endpoint.clone();
                     let (mut here, mut there) = (Placed::default(), Placed::default());
-                    let (taken, followed) =
-                        endpoint.handle_followers(now, run, Psn::from_low_bits(first), count, &mut here);
+                    let stretch = (Psn::from_low_bits(first), count, asks);
+                    let (taken, followed) = endpoint.handle_followers(now, run, stretch, &mut here);
                     ends[followed as usize] += 1;
                     together += u32::from(taken > 1);
                     for psn in first..first + taken {
-                        let next = renumbered(&packet, psn);
+                        let next = renumbered(&packet, psn, asks);
                         let rx = RxPacket { packet: &next, arrived: now };
                         let verdict = twin.handle_packet(now, &rx, &mut there);
                         assert_eq!(verdict, crate::RxVerdict::Done, "{context}");
