@@ -31,7 +31,7 @@ impl Follower {
     /// What follows `packet`, which `head` was parsed to. `None` where no packet follows in this sense.
     #[must_use]
     pub fn of(packet: &Packet, head: &[u8]) -> Option<Self> {
-        let Kind::Data(Data { name, ack_req: false, op: DataOp::Write { reth, part: Part::Middle }, .. }) =
+        let Kind::Data(Data { name, op: DataOp::Write { reth, part: Part::Middle }, .. }) =
             packet.headers.kind
         else {
             return None;

@@ -39,8 +39,7 @@ impl Qp {
     /// The run that a packet is in which has just been taken. `None`: it is none that others follow.
     pub(crate) fn run_after(&self, number: u32, rx: &RxPacket, shared: &Shared) -> Option<Run> {
         let headers = &rx.packet.headers;
-        let Kind::Data(data @ Data { ack_req: false, op: DataOp::Write { reth, part }, .. }) = &headers.kind
-        else {
+        let Kind::Data(data @ Data { op: DataOp::Write { reth, part }, .. }) = &headers.kind else {
             return None;
         };
         // A mark asks for a CNP, and is looked at packet by packet.
