@@ -13,18 +13,16 @@ impl<F: Frame> Egress<F> {
         if self.link.is_some() {
             return self.transmit_on_link(now_ns, sink);
         }
-        if self.control.is_empty() {
-            return self.transmit_data(sink);
-        }
         let room = sink.room();
         let mut sent = 0;
         while sent < room
+            && !self.control.is_empty()
             && let Some(entry) = self.next()
         {
             self.hand_over(entry, sink);
             sent += 1;
         }
-        sent
+        sent + self.transmit_data(sink)
     }
 
     /// There is nothing to choose from.
