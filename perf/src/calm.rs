@@ -23,11 +23,10 @@ const RETRIES: u32 = 3;
 const SLOW: f64 = 1.12;
 
 /// Repeats what was measured while the core was not one's own.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Calm {
-    clock: Clock,
-    /// The shortest look.
-    best_ns: f64,
+    /// The clock, and the shortest look; `None` where nothing is looked at.
+    best: Option<(Clock, f64)>,
     /// Turns that may be repeated yet.
     budget: u32,
     /// Turns that were repeated.
@@ -39,9 +38,9 @@ pub(crate) struct Calm {
 impl Calm {
     /// Looks at the core for half a second; with a budget of zero it does not, and repeats nothing.
     pub(crate) fn new(budget: u32) -> Self {
-        let clock = Clock::calibrate();
-        let mut calm = Self { clock, best_ns: f64::INFINITY, budget, repeated: 0, disturbed: 0 };
+        let mut calm = Self { budget, ..Self::default() };
         if budget > 0 {
+            calm.best = Some((Clock::calibrate(), f64::INFINITY));
             for _ in 0..LOOKS {
                 calm.is_calm();
             }
@@ -51,7 +50,7 @@ impl Calm {
 
     /// A turn, again if the core was slow before it or after.
     pub(crate) fn turn<T, E>(&mut self, mut turn: impl FnMut() -> Result<T, E>) -> Result<T, E> {
-        if self.best_ns.is_infinite() { turn() } else { self.turn_where(turn, Self::is_calm) }
+        if self.best.is_none() { turn() } else { self.turn_where(turn, Self::is_calm) }
     }
 
     fn turn_where<T, E>(
@@ -75,9 +74,10 @@ impl Calm {
     }
 
     fn is_calm(&mut self) -> bool {
-        let ns = look(self.clock);
-        self.best_ns = self.best_ns.min(ns);
-        ns <= self.best_ns * SLOW
+        let Some((clock, best)) = &mut self.best else { return true };
+        let ns = look(*clock);
+        *best = best.min(ns);
+        ns <= *best * SLOW
     }
 
     /// What a person should know; nothing where there is nothing to tell.
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     fn calm(budget: u32) -> Calm {
-        Calm { clock: Clock::calibrate(), best_ns: 1.0, budget, repeated: 0, disturbed: 0 }
+        Calm { budget, ..Calm::default() }
     }
 
     /// Turns give their number; looks are as listed, and calm behind the list.

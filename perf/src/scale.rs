@@ -15,6 +15,7 @@ use clap::Parser;
 use dpdk_ffi::{Clock, available_cores};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::calm::Calm;
 use crate::compare::{DcpBench, beside_this_program, core};
 use crate::output::Failure;
 use copy::Messages;
@@ -113,7 +114,9 @@ pub fn run(given: &Options, interrupted: &AtomicBool) -> Result<Report, Failure>
     let style = ProgressStyle::with_template(" {wide_bar} {pos}/{len} turns, {msg}, {eta} left");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(turns_per_round(&axes) * u64::from(rounds)).with_style(style);
-    let turns = Turns { program, clock: Clock::calibrate(), seconds, interrupted, bar };
+    let patience = if given.quick { 0 } else { turns_per_round(&axes) * u64::from(rounds) };
+    let calm = Calm::new(u32::try_from(patience).unwrap_or(u32::MAX));
+    let mut turns = Turns { program, clock: Clock::calibrate(), seconds, interrupted, bar, calm };
     for (axis, values) in axes {
         let mut samples = vec![Samples::default(); values.len()];
         for _ in 0..rounds {
@@ -123,6 +126,7 @@ pub fn run(given: &Options, interrupted: &AtomicBool) -> Result<Report, Failure>
         }
         report.add(axis.name, &values, &samples);
     }
+    report.set_calm(&turns.calm);
     Ok(report)
 }
 
@@ -138,15 +142,18 @@ struct Turns<'a> {
     seconds: f64,
     interrupted: &'a AtomicBool,
     bar: ProgressBar,
+    calm: Calm,
 }
 
 impl Turns<'_> {
     /// One point in one round: dcp-bench, and right after it the copy alone, when the machine is as fast or as slow.
-    fn take(&self, axis: &Axis, value: u32, samples: &mut Samples) -> Result<(), Failure> {
-        let dcp = self.turn(axis.name, || self.program.run(&options(axis, value, self.seconds)))?;
+    fn take(&mut self, axis: &Axis, value: u32, samples: &mut Samples) -> Result<(), Failure> {
+        let options = options(axis, value, self.seconds);
+        let dcp = self.turn(axis.name, |turns| turns.program.run(&options))?;
         samples.add(dcp)?;
         let Some(messages) = axis.copied else { return Ok(()) };
-        let copy = || samples.wants_copy().then(|| messages.copy_ns(value, self.clock, self.seconds));
+        let wanted = samples.wants_copy();
+        let copy = |turns: &Self| wanted.then(|| messages.copy_ns(value, turns.clock, turns.seconds));
         match self.turn("copy alone", copy)? {
             Some(ns) => samples.add_copy(ns),
             None => Ok(()),
@@ -154,14 +161,19 @@ impl Turns<'_> {
     }
 
     /// One step of the progress bar; not begun, and without a result, when the user stopped it.
-    fn turn<T>(&self, name: &'static str, measure: impl FnOnce() -> T) -> Result<T, Failure> {
-        self.go_on()?;
+    fn turn<T>(&mut self, name: &'static str, measure: impl Fn(&Self) -> T) -> Result<T, Failure> {
         self.bar.set_message(name);
-        let measured = measure();
+        let mut calm = std::mem::take(&mut self.calm);
+        let measured = calm.turn(|| {
+            self.go_on()?;
+            let measured = measure(self);
+            // Ctrl-C reaches dcp-bench, too: what it then says is no failure.
+            self.go_on()?;
+            Ok(measured)
+        });
+        self.calm = calm;
         self.bar.inc(1);
-        // Ctrl-C reaches dcp-bench, too: what it then says is no failure.
-        self.go_on()?;
-        Ok(measured)
+        measured
     }
 
     fn go_on(&self) -> Result<(), Failure> {

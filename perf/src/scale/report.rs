@@ -6,6 +6,7 @@ use dcp_bench::tools::plot::{Chart, Series, svg_column};
 use serde::Serialize;
 
 use super::{AXES, Axis};
+use crate::calm::Calm;
 use crate::compare::{DcpRow, RunError};
 use crate::measure::{median, median_ratio};
 use crate::output::Failure;
@@ -38,6 +39,11 @@ pub struct Report {
     tool: &'static str,
     version: &'static str,
     rounds: u32,
+    /// Turns that were measured while the core was not one's own.
+    disturbed_turns: u32,
+    /// What there is to know of the core.
+    #[serde(skip)]
+    core: Option<String>,
     /// Row by row.
     pub rows: Vec<Row>,
     pub(super) skipped: Vec<String>,
@@ -101,7 +107,12 @@ impl Samples {
 impl Report {
     /// Nothing yet.
     pub(super) fn new(rounds: u32) -> Self {
-        Self { tool: "scale", version: env!("CARGO_PKG_VERSION"), rounds, rows: vec![], skipped: vec![] }
+        let (tool, version) = ("scale", env!("CARGO_PKG_VERSION"));
+        Self { tool, version, rounds, disturbed_turns: 0, core: None, rows: vec![], skipped: vec![] }
+    }
+
+    pub(super) fn set_calm(&mut self, calm: &Calm) {
+        (self.core, self.disturbed_turns) = (calm.sentence(), calm.disturbed);
     }
 
     pub(super) fn add(&mut self, axis: &'static str, values: &[u32], samples: &[Samples]) {
@@ -158,6 +169,9 @@ impl Report {
                 text.truncate(text.trim_end().len());
                 text.push('\n');
             }
+        }
+        if let Some(core) = &self.core {
+            let _ = writeln!(text, "{core}");
         }
         for sentence in &self.skipped {
             let _ = writeln!(text, "skipped: {sentence}");
