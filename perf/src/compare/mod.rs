@@ -75,12 +75,14 @@ pub fn run(options: &Options, interrupted: &AtomicBool) -> Result<Report, Failur
     for point in options.points() {
         for _ in 0..rounds {
             for slot in &mut contenders {
-                if interrupted.load(Ordering::Relaxed) {
-                    bar.finish_and_clear();
-                    return Err(Failure::Interrupted);
-                }
                 bar.set_message(slot.as_ref().map_or("skipped", |it| it.name().word()));
-                turn(slot, point, options, &mut calm, &mut report)?;
+                let mut measure = |contender: &mut dyn Contender| {
+                    calm.turn(|| unless(interrupted, || contender.measure(point, options.seconds())))
+                };
+                if let Err(failure) = turn(slot, point, options, &mut measure, &mut report) {
+                    bar.finish_and_clear();
+                    return Err(failure);
+                }
                 bar.inc(1);
             }
         }
@@ -95,7 +97,7 @@ fn turn(
     slot: &mut Option<Box<dyn Contender>>,
     point: Point,
     options: &Options,
-    calm: &mut Calm,
+    measure: &mut impl FnMut(&mut dyn Contender) -> Result<Option<Sample>, Ended>,
     report: &mut Report,
 ) -> Result<(), Failure> {
     let Some(contender) = slot else { return Ok(()) };
@@ -103,16 +105,34 @@ fn turn(
     if name.ignores_mtu() && point.mtu != options.points()[0].mtu {
         return Ok(());
     }
-    match calm.turn(|| contender.measure(point, options.seconds())) {
+    match measure(&mut **contender) {
         Ok(Some(sample)) => report.add(name, point, sample),
         Ok(None) => {}
-        Err(sentence) if name.is_ours() => return Err(Failure::Broken(sentence)),
-        Err(sentence) => {
+        Err(Ended::ByUser) => return Err(Failure::Interrupted),
+        Err(Ended::Failed(sentence)) if name.is_ours() => return Err(Failure::Broken(sentence)),
+        Err(Ended::Failed(sentence)) => {
             report.skip(name, sentence);
             *slot = None;
         }
     }
     Ok(())
+}
+
+/// Why a turn has no result.
+enum Ended {
+    ByUser,
+    Failed(String),
+}
+
+/// Measures, unless the user has had enough before or meanwhile: Ctrl-C reaches the programs that are measured, too, and
+/// what they then say is no failure.
+fn unless<T>(interrupted: &AtomicBool, mut measure: impl FnMut() -> Result<T, String>) -> Result<T, Ended> {
+    let ended = || interrupted.load(Ordering::Relaxed);
+    if ended() {
+        return Err(Ended::ByUser);
+    }
+    let measured = measure();
+    if ended() { Err(Ended::ByUser) } else { measured.map_err(Ended::Failed) }
 }
 
 type Contenders = Vec<Option<Box<dyn Contender>>>;
@@ -146,4 +166,27 @@ fn contenders(options: &Options) -> Result<(Contenders, Vec<(Name, String)>), Fa
 fn progress_bar(turns: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(" {wide_bar} {pos}/{len} turns, {msg}, {eta} left");
     ProgressBar::new(turns).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turn_that_the_user_ends_is_no_failure() {
+        let interrupted = AtomicBool::new(false);
+        assert!(matches!(unless(&interrupted, || Ok(1)), Ok(1)));
+        let failed = unless::<()>(&interrupted, || Err("it broke".to_owned()));
+        assert!(matches!(failed, Err(Ended::Failed(sentence)) if sentence == "it broke"));
+        // What is measured says what it likes when it is interrupted.
+        let meanwhile = unless::<()>(&interrupted, || {
+            interrupted.store(true, Ordering::Relaxed);
+            Err("I was interrupted".to_owned())
+        });
+        assert!(matches!(meanwhile, Err(Ended::ByUser)));
+        assert!(matches!(
+            unless(&interrupted, || -> Result<(), String> { panic!("not begun") }),
+            Err(Ended::ByUser)
+        ));
+    }
 }
