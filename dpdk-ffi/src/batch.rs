@@ -180,6 +180,9 @@ impl MbufBatch {
 /// Frees chains in bulk.
 #[inline]
 fn free_raw(mbufs: &mut [*mut rte_mbuf]) {
+    if mbufs.is_empty() {
+        return;
+    }
     #[expect(clippy::cast_possible_truncation, reason = "at most CAPACITY")]
     let count = mbufs.len() as u32;
     // SAFETY: every caller passes heads of chains that it owns, and forgets them.

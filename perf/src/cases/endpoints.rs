@@ -5,7 +5,7 @@ use std::hint::black_box;
 use dcp_core::{
     Access, AtomicOp, Completion, CqId, Endpoint, EndpointConfig, Instant, MrAttr, MrKeys, Peer, Prefetch,
     QpConfig, QpId, RegionId, Remote, RunSink, RxPacket, RxSink, Segment, SendOp, SendRequest, Sge, Status,
-    TxFrame, TxSink,
+    Stretch, TxFrame, TxSink,
 };
 use dcp_wire::{Data, DataOp, Ipv4Addr, Kind, Msn, PKey, Packet, Part, Psn, Ssn};
 
@@ -103,8 +103,12 @@ impl Host {
             if let Some(run) = &run
                 && let Some((first, count)) = stretch(rest)
             {
-                let (taken, _) =
-                    black_box(self.endpoint.handle_followers(now, run, (first, count, false), &mut Nowhere));
+                let (taken, _) = black_box(self.endpoint.handle_followers(
+                    now,
+                    run,
+                    Stretch { first, count, ack_req: false },
+                    &mut Nowhere,
+                ));
                 rest = &rest[taken as usize..];
                 if taken > 0 {
                     continue;

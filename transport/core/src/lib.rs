@@ -35,5 +35,7 @@ pub use io::{
 };
 pub use memory::{Access, MrAttr, MrKeys, RegisterError};
 pub use mix::Mixer;
-pub use qp::{Followed, ModifyError, PostError, QpState, RecvRequest, Remote, Run, SendOp, SendRequest, Sge};
+pub use qp::{
+    Followed, ModifyError, PostError, QpState, RecvRequest, Remote, Run, SendOp, SendRequest, Sge, Stretch,
+};
 pub use time::Instant;

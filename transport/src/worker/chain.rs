@@ -1,6 +1,6 @@
 //! Packets of one message behind each other in a burst: what is the same in all of them is looked at once.
 
-use dcp_core::{Endpoint, Run, RxPacket};
+use dcp_core::{Endpoint, Run, RxPacket, Stretch};
 use dcp_wire::{Data, Follower, Kind, Msn, Psn, Qpn};
 use dpdk_ffi::Mbuf;
 
@@ -13,22 +13,21 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// The run that the first of these frames is in, its number, how many of them have the numbers from there on, and
-    /// whether these ask for an ACK.
+    /// The run that the first of these frames is in, and those of them that are numbered from there on.
     #[inline]
-    pub(super) fn stretch(&self, frames: &[Mbuf]) -> Option<(&Run, (Psn, u32, bool))> {
+    pub(super) fn stretch(&self, frames: &[Mbuf]) -> Option<(&Run, Stretch)> {
         let (follower, run) = self.link.as_ref()?;
-        let (first, others) = frames.split_first()?;
-        let (psn, ack_req) = follower.name_of(first.head(), first.frame_len())?;
+        let (frame, others) = frames.split_first()?;
+        let (first, ack_req) = follower.name_of(frame.head(), frame.frame_len())?;
         let mut count = 1;
         for frame in others {
-            let next = Psn::from_low_bits(psn.get() + count);
+            let next = Psn::from_low_bits(first.get() + count);
             if !follower.is_packet(next, ack_req, frame.head(), frame.frame_len()) {
                 break;
             }
             count += 1;
         }
-        Some((run, (psn, count, ack_req)))
+        Some((run, Stretch { first, count, ack_req }))
     }
 
     /// No more packets of this run.

@@ -1,9 +1,7 @@
 //! The door for packets that follow each other.
 
-use dcp_wire::Psn;
-
 use super::Endpoint;
-use crate::{Followed, Instant, Run, RunSink, RxPacket};
+use crate::{Followed, Instant, Run, RunSink, RxPacket, Stretch};
 
 impl Endpoint {
     /// The run that a packet is in which [`Endpoint::handle_packet`] has just used up; `None` if no others can follow it.
@@ -15,19 +13,18 @@ impl Endpoint {
         self.qps.get(number as usize)?.run_after(number, rx, &self.shared)
     }
 
-    /// Takes packets `first`, `first + 1` … of a run, `count` of them, all or none of which ask for an ACK, and whose frames
-    /// are in `sink` in this order; does what [`Endpoint::handle_packet`] would do with each. Returns how many it took, and
-    /// whether more may follow.
+    /// Takes packets of a run, whose frames are in `sink` in their order; does what [`Endpoint::handle_packet`] would do with
+    /// each. Returns how many it took, and whether more may follow.
     #[inline]
     pub fn handle_followers<S: RunSink>(
         &mut self,
         now: Instant,
         run: &Run,
-        (first, count, ack_req): (Psn, u32, bool),
+        stretch: Stretch,
         sink: &mut S,
     ) -> (u32, Followed) {
         let Some(qp) = self.qps.get_mut(run.number as usize) else { return (0, Followed::Not) };
-        let (taken, last) = qp.take_followers(now, run, (first, count, ack_req), &mut self.shared, sink);
+        let (taken, last) = qp.take_followers(now, run, stretch, &mut self.shared, sink);
         match last {
             // Of all that may be owed, such packets bring only that.
             Followed::On if !qp.owes_ack() => {}

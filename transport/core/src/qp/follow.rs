@@ -23,6 +23,17 @@ pub struct Run {
     ip_len: u16,
 }
 
+/// Packets of a run behind each other: `first`, `first + 1` …
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stretch {
+    /// Number of the first one.
+    pub first: Psn,
+    /// How many.
+    pub count: u32,
+    /// Whether they ask for an ACK: all of them, or none.
+    pub ack_req: bool,
+}
+
 /// What became of the last packet offered to a [`Run`].
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,14 +63,14 @@ impl Qp {
         Some(Run { number, name: data.name, start, packets: usual.packets, ip_len: rx.packet.ip_len })
     }
 
-    /// for packets `first`, `first + 1` … of a run, `count` of them at most. How many were taken, and what
-    /// became of the last one, or of the one that was not taken.
+    /// for packets of a run. How many were taken, and what became of the last one, or of the one that was
+    /// not taken.
     #[inline]
     pub(crate) fn take_followers<S: RunSink>(
         &mut self,
         now: Instant,
         run: &Run,
-        (first, count, ack_req): (Psn, u32, bool),
+        Stretch { first, count, ack_req }: Stretch,
         shared: &mut Shared,
         sink: &mut S,
     ) -> (u32, Followed) {
@@ -71,7 +82,7 @@ impl Qp {
             return (0, Followed::Not);
         }
         if slot.counter() + count >= run.packets {
-            return self.take_one_by_one(now, run, (first, count, ack_req), shared, sink);
+            return self.take_one_by_one(now, run, Stretch { first, count, ack_req }, shared, sink);
         }
         // None of them completes the message.
         let mut to = self.place_of(run, first);
@@ -92,7 +103,7 @@ impl Qp {
         &mut self,
         now: Instant,
         run: &Run,
-        (first, count, ack_req): (Psn, u32, bool),
+        Stretch { first, count, ack_req }: Stretch,
         shared: &mut Shared,
         sink: &mut S,
     ) -> (u32, Followed) {

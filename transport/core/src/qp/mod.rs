@@ -31,7 +31,7 @@ use std::hash::{Hash, Hasher};
 
 use dcp_wire::{Ipv4Addr, Msn, Nak, PKey, Packet, Qpn, Ssn, Stream};
 
-pub use follow::{Followed, Run};
+pub use follow::{Followed, Run, Stretch};
 pub(crate) use post::make_receive;
 pub use post::{PostError, RecvRequest, SendRequest, Sge};
 pub(crate) use progress::Progress;

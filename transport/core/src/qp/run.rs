@@ -76,14 +76,8 @@ impl Qp {
             }
             // T-13.
             let ack_req = asked || resend || ends && (!self.may_send() || last && !self.has_data());
-            let packet = WritePacket {
-                name: PacketName { msn, psn: Psn::from_low_bits(psn), generation },
-                ack_req,
-                solicited: write.solicited && last,
-                reth: write.reth(offset),
-                first: psn == 0,
-                last,
-            };
+            let name = PacketName { msn, psn: Psn::from_low_bits(psn), generation };
+            let packet = write.packet(name, offset, last, ack_req);
             self.push_write(&packet, None, write.segment(offset, payload_len), sink);
             psn += 1;
             if ends {
@@ -115,11 +109,8 @@ impl Qp {
         let name = PacketName { msn, psn: Psn::from_low_bits(psn), generation: message.generation };
         budget.bytes = budget.bytes.saturating_sub(payload_len);
         let _ = self.charge(budget.now, ip_len);
-        // T-13: it is a packet sent again.
-        let ack_req = true;
-        let solicited = write.solicited && last;
-        let packet =
-            WritePacket { name, ack_req, solicited, reth: write.reth(offset), first: psn == 0, last };
+        // T-13: it asks for an ACK, being sent again.
+        let packet = write.packet(name, offset, last, true);
         self.push_write(&packet, None, write.segment(offset, payload_len), sink);
         budget.sent.packets += 1;
         budget.sent.bytes += u64::from(payload_len);
@@ -153,16 +144,11 @@ impl Qp {
     ) {
         let (mtu, icrc) = (self.config.mtu, self.config.icrc);
         let trailer = if icrc { ICRC_LEN } else { 0 };
-        let mut packet = WritePacket {
-            name: from,
-            ack_req: false,
-            solicited: false,
-            reth: write.reth(from.psn.get() * mtu),
-            first: false,
-            last: false,
-        };
+        let offset = from.psn.get() * mtu;
+        // Said once more, so that it is known to the optimiser: seven instructions a packet.
+        let mut packet = WritePacket { first: false, ..write.packet(from, offset, false, false) };
         let middles = self.connection.template.middles(&packet, (mtu + trailer) as usize);
-        let mut segment = write.segment(from.psn.get() * mtu, mtu);
+        let mut segment = write.segment(offset, mtu);
         for psn in from.psn.get()..from.psn.get() + count {
             packet.name.psn = Psn::from_low_bits(psn);
             // T-13.
@@ -194,11 +180,12 @@ impl Qp {
 }
 
 impl PlainWrite {
-    /// Of the packet whose payload begins at `offset`.
-    #[inline]
-    fn reth(&self, offset: u32) -> Reth {
-        let Remote { va, rkey, .. } = self.remote;
-        Reth { va: va.wrapping_add(u64::from(offset)), rkey, dma_len: self.from.len }
+    /// The packet whose payload begins at `offset`.
+    #[inline(always)]
+    fn packet(&self, name: PacketName, offset: u32, last: bool, ack_req: bool) -> WritePacket {
+        let Remote { va, rkey } = self.remote;
+        let reth = Reth { va: va.wrapping_add(u64::from(offset)), rkey, dma_len: self.from.len };
+        WritePacket { name, ack_req, solicited: self.solicited && last, reth, first: offset == 0, last }
     }
 
     /// `len` bytes from `offset` on.

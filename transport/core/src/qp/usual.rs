@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::{
         Access, AtomicOp, Endpoint, EndpointConfig, Followed, Mixer, MrAttr, Peer, Prefetch, QpConfig, QpId,
-        RegionId, RunSink, TxFrame, TxSink,
+        RegionId, RunSink, Stretch, TxFrame, TxSink,
     };
 
     const MTU: u32 = 256;
@@ -302,7 +302,7 @@ mod tests {
                     let context = format!("seed {seed} round {round}: {count} from {first} of {packet:?}");
                     let mut twin = endpoint.clone();
                     let (mut here, mut there) = (Placed::default(), Placed::default());
-                    let stretch = (Psn::from_low_bits(first), count, asks);
+                    let stretch = Stretch { first: Psn::from_low_bits(first), count, ack_req: asks };
                     let (taken, followed) = endpoint.handle_followers(now, run, stretch, &mut here);
                     ends[followed as usize] += 1;
                     together += u32::from(taken > 1);
